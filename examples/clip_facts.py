@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Reads the facts of a video file, and writes its video into another container without encoding it again."""
+"""Reads the facts of a video file, and copies its video into another container without encoding it again."""
 import datetime
 import re
 from dataclasses import dataclass
@@ -13,30 +13,30 @@ import gi
 gi.require_version("GstPbutils", "1.0")
 from gi.repository import GstPbutils  # noqa: E402
 
-# Otherwise programs disagree whether a file without sound, whose pictures begin later, begins at 0.
+# Without this, programs disagree on the start of a file without sound whose pictures begin after 0.
 WEBM = "webmmux offset-to-zero=true"
 # For each codec: the elements between a demuxer and the muxer, the muxer, and the suffix of a file that browsers play.
 # Matroska and MPEG-TS have no decoding times, which MP4 needs: h264timestamper computes them.
 PLAYED = {"video/x-h264": ("h264parse ! h264timestamper", "mp4mux", "mp4"),
           "video/x-av1": ("av1parse", "mp4mux", "mp4"),
           "video/x-vp8": ("identity", WEBM, "webm"), "video/x-vp9": ("vp9parse", WEBM, "webm")}
-# The same for old codecs, whose streams often have one key frame in 25 seconds. Phones and browsers do not play them.
+# Parts for old codecs, whose streams often have one key frame in 25 seconds. Phones and browsers do not play them.
 OLD = {codec: ("identity", "matroskamux", "mkv") for codec in ("video/x-divx", "video/x-msmpeg")}
 KEPT = {"video/x-h265": ("h265parse ! h265timestamper", "mp4mux", "mp4"),
         "image/jpeg": ("jpegparse", "matroskamux", "mkv")}
 PROFILES = {"video/x-h264": {None, "baseline", "constrained-baseline", "main", "high", "constrained-high",
                              "progressive-high", "extended"},
             "video/x-av1": {None, "main"}, "video/x-vp8": {None, "0", "1", "2", "3"}, "video/x-vp9": {None, "0", "2"}}
-# They have a length in their header.
+# These containers have a length in their header.
 DECLARING = {"video/quicktime", "video/x-matroska", "video/webm", "video/x-msvideo", "video/x-ms-asf", "video/x-flv"}
-LATE = 1  # seconds by which the pictures may end before the length of the container; sound is often a little longer
+LATE = 1  # the pictures may end this many seconds before the length of the container; sound is often slightly longer
 
 
 @dataclass
 class Facts:
     """The facts of a file. `duration` is the length in seconds that its container declares, or None. `began` is the
-    clock time of its beginning, or None. `sounds` are the caps of its streams of sound, `unheard` says why they could
-    not be written."""
+    clock time of its beginning, or None. `sounds` are the caps of its sound streams. `unheard` says why they cannot be
+    written."""
     container: str
     codec: str
     profile: Optional[str]
@@ -47,8 +47,8 @@ class Facts:
     turned: bool
     sounds: tuple = ()
     unheard: str = ""
-    rate: Optional[float] = None  # frames in a second, as the container says
-    setup: str = ""  # of a decoder, if the container has it (codec_data)
+    rate: Optional[float] = None  # frames per second, as the container says
+    setup: str = ""  # for a decoder, if the container has it (codec_data)
     length: Optional[float] = None  # in seconds, as far as GStreamer knows it: some containers declare none
 
     @property
@@ -58,7 +58,7 @@ class Facts:
 
     @property
     def suffix(self):
-        """The parts for the container in which browsers play this video."""
+        """The suffix of the container in which browsers play this video."""
         return PLAYED[self.codec][2]
 
     @property
@@ -67,13 +67,13 @@ class Facts:
         return self.played and self.container == {"mp4": "video/quicktime,iso", "webm": "video/webm"}[self.suffix]
 
     def missing(self, end, wanted=None):
-        """A sentence if pictures end at `end` (seconds), well before the declared length, or before the part that ends
-        at `wanted`; otherwise an empty text."""
+        """A sentence if the pictures end at `end` (seconds), well before the declared length, or before the part that
+        ends at `wanted`; otherwise an empty text."""
         return missing(end, self.duration, wanted)
 
 
 def missing(end, declared, wanted=None):
-    """A sentence if pictures end at `end`, well before the length that a container declares (seconds; 0 or None: it
+    """A sentence if the pictures end at `end`, well before the length that a container declares (seconds; 0 or None: it
     declares none), or before the part that ends at `wanted`; otherwise an empty text."""
     if not declared or end >= min(declared, wanted or declared) - LATE:
         return ""
@@ -90,7 +90,7 @@ def began_of(tags):
 
 
 def facts_of(path):
-    """The facts of a file; None if it cannot be read, or has no video."""
+    """The facts of a file; None if it cannot be read or has no video."""
     Gst.init(None)
     try:
         found = GstPbutils.Discoverer.new(15 * Gst.SECOND).discover_uri(common.uri_of(path))
@@ -117,9 +117,9 @@ def facts_of(path):
 
 
 def remux(path, facts, stream):
-    """Writes the video of a file to an open file, in the container that browsers play, so that it begins at 0. Returns
-    the stream time in seconds at which it begins in the file. Raises a Failure if that is impossible.
-    The last frame of MPEG-TS may be lost, because it has no duration."""
+    """Writes the video of a file to an open file, in a container that browsers play, so that it begins at 0. Returns
+    the stream time in seconds at which it begins in the original. Raises a Failure if that is impossible. The last
+    frame of MPEG-TS may be lost, because it has no duration."""
     parser, muxer, _ = PLAYED[facts.codec]
     pipeline = common.parse(
         f"uridecodebin name=clip caps={facts.codec} expose-all-streams=false ! {parser} ! queue name=queue ! {muxer} ! "
@@ -133,5 +133,5 @@ def remux(path, facts, stream):
 
     pipeline.get_by_name("queue").get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, on_buffer)
     if common.play(pipeline):
-        raise KeyboardInterrupt  # the file ends somewhere
+        raise KeyboardInterrupt  # the file is incomplete
     return max(begins[0], 0) / Gst.SECOND if begins else 0

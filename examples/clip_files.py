@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Finds the clips in a folder. A clip is a file that GStreamer recognizes as video by its content, whatever its name. A
-file with the name of a video is also a clip, because broken clips must be reported."""
+file with the name of a video also counts as a clip, because broken clips must be reported."""
 import os
 
 import common
@@ -13,8 +13,8 @@ from gi.repository import GstBase  # noqa: E402
 NAMES = set(".264 .265 .3g2 .3gp .asf .avi .dav .divx .dv .f4v .flv .h264 .h265 .hevc .ivf .m2ts .m2v .m4v .mjpeg "
             ".mjpg .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg .ogv .ts .vob .webm .wmv .y4m".split())
 PROGRAMS = (".mts", ".ts")  # may be TypeScript
-HEAD = 2 ** 16  # bytes of a file that tell what it is
-LISTED = 5  # names of files that are left out, in a sentence
+HEAD = 2 ** 16  # bytes of a file that identify its type
+LISTED = 5  # names of ignored files in a sentence
 
 
 def head_of(path):
@@ -29,7 +29,7 @@ def is_text(head):
     try:
         return bool(head) and b"\0" not in head and bool(head.decode("utf-8", "strict"))
     except UnicodeDecodeError as error:
-        return error.start > len(head) - 4  # the last character is not whole
+        return error.start > len(head) - 4  # the last character is incomplete
 
 
 def looks_like_video(head):
@@ -48,8 +48,8 @@ def is_clip(path):
 
 
 def clips_in(folder, deep=False):
-    """The paths of the clips in a folder, and of the files that are left out, in order. If `deep`, subfolders are
-    searched, too. Hidden files and folders are skipped. Raises a Failure if there is no clip."""
+    """The paths of the clips in a folder, and of the ignored files, in order. With `deep`, subfolders are searched,
+    too. Hidden files and folders are skipped. Raises a Failure if there is no clip."""
     def fail(error):
         raise common.Failure(f"cannot read {error.filename}: {error.strerror}")
 
@@ -73,5 +73,5 @@ def left_out(others):
         return ""
     names = ", ".join(map(os.path.basename, others[:LISTED]))
     more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
-    count = "1 file that is no video" if len(others) == 1 else f"{len(others)} files that are no videos"
-    return f"left out: {count} ({names}{more})"
+    count = "1 file that is not a video" if len(others) == 1 else f"{len(others)} files that are not videos"
+    return f"skipped: {count} ({names}{more})"

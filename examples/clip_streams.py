@@ -12,15 +12,15 @@ import gi
 gi.require_version("GstApp", "1.0")
 from gi.repository import GstApp  # noqa: E402, F401: gives appsrc and appsink their signals
 
-QUEUED = 8 * 2 ** 20  # bytes of a clip that wait to be written, at most
-PATIENCE = 60 * Gst.SECOND  # for a file that opens, and for one that is finished
+QUEUED = 8 * 2 ** 20  # limit for bytes of a clip that wait to be written
+PATIENCE = 60 * Gst.SECOND  # for a file to open, and for one to be finished
 
 COPIED = (Gst.BufferCopyFlags.FLAGS | Gst.BufferCopyFlags.TIMESTAMPS | Gst.BufferCopyFlags.META
           | Gst.BufferCopyFlags.MEMORY)
 
 
 def wait(pipeline, kind, sentence):
-    """Waits for a message. Raises a Failure after an error, and with this sentence if nothing comes."""
+    """Waits for a message. Raises a Failure after an error, or with this sentence after a timeout."""
     message = pipeline.get_bus().timed_pop_filtered(PATIENCE, kind | Gst.MessageType.ERROR)
     if not message:
         raise common.Failure(f"{sentence} within {PATIENCE // Gst.SECOND} s")
@@ -29,7 +29,7 @@ def wait(pipeline, kind, sentence):
 
 class Reader:
     """Reads the encoded streams of a file between two times: 0 is the video, 1 and more are the streams of sounds_of().
-    Use it in a `with` block. `until`: the time of time.monotonic() at which it gives up, or None."""
+    Use it in a `with` block. `until`: the value of time.monotonic() at which it gives up, or None."""
 
     def __init__(self, path, facts, until=None):
         sounds, self.facts, self.codec, self.until = sounds_of(facts), facts, facts.codec, until
@@ -65,7 +65,7 @@ class Reader:
         self.pipeline.set_state(Gst.State.NULL)
 
     def key_before(self, when):
-        """The time in seconds of the last key frame before a time, at which a clip would begin; that time itself if
+        """The time in seconds of the last key frame before a time, at which a clip would begin; the time itself if
         there is none."""
         begin = int(max(when, 0) * Gst.SECOND)
         for number, sample in self.samples(begin, begin + 1):
@@ -75,8 +75,8 @@ class Reader:
         return when
 
     def samples(self, begin, end):
-        """Yields pairs of a stream and a sample of it, from the last key frame before `begin` (ns) up to `end`; None
-        instead of a sample is the end of a stream. Streams come in any order."""
+        """Yields pairs of a stream number and a sample, from the last key frame before `begin` (ns) up to `end`. None
+        instead of a sample marks the end of a stream. Streams are interleaved in any order."""
         flags = Gst.SeekFlags.FLUSH | Gst.SeekFlags.KEY_UNIT | Gst.SeekFlags.SNAP_BEFORE
         if not self.pipeline.seek(1, Gst.Format.TIME, flags, Gst.SeekType.SET, begin, Gst.SeekType.SET, end):
             raise common.Failure("its video cannot be cut, because it cannot be searched")
@@ -86,7 +86,7 @@ class Reader:
             if self.until is not None and time.monotonic() > self.until:
                 raise common.Failure("its video could not be cut in time")
             came = False
-            # Also those that are at their end, because they hold the demuxer otherwise.
+            # This includes streams at their end, because they would block the demuxer otherwise.
             for number, sink in enumerate(self.sinks):
                 sample = sink.emit("try-pull-sample", 0)
                 came = came or bool(sample)
@@ -99,31 +99,31 @@ class Reader:
 
 
 def stream_time(sample, when):
-    """The stream time of a time of a sample; below 0 if it is before the beginning."""
+    """The stream time for a time of a sample; below 0 if it is before the beginning."""
     sign, found = sample.get_segment().to_stream_time_full(Gst.Format.TIME, when)
     return sign * found
 
 
 def is_after(sample, end):
-    """Whether a sample is after a stream time. Some demuxers go on there."""
+    """Whether a sample is after a stream time. Some demuxers continue past the end of a seek."""
     times = [when for when in (sample.get_buffer().dts, sample.get_buffer().pts) if when != Gst.CLOCK_TIME_NONE]
     return bool(times) and stream_time(sample, min(times)) > end
 
 
 class Writer:
     """Writes a clip to an open file. Its times begin at 0 with the first picture, or with the time at which this
-    picture is decoded. Sound before the first picture and after the last one is left out. Use it in a `with` block."""
+    picture is decoded. Sound before the first picture and after the last one is omitted. Use it in a `with` block."""
 
     def __init__(self, facts, stream, muxer=None):
         self.stream, self.muxer, self.pipeline = stream, muxer or made(facts)[1], None
         self.parsers = [clip_formats.format_of(facts.codec)[0], *map(clip_formats.parser_of, sounds_of(facts))]
-        # Samples for which the muxer is not open, or which come too early.
+        # Samples that arrive too early, or before the muxer is open.
         self.waiting = [collections.deque() for _ in self.parsers]
         self.ended = [False] * len(self.parsers)
         self.sources = {}  # stream: appsrc, until its end
-        self.first = self.shown = None  # times of the first key frame: when it is decoded, and when it is shown
+        self.first = self.shown = None  # times at which the first key frame is decoded and shown
         self.zero = None  # the stream time at which it is shown
-        self.begin = self.end = None  # stream times of the pictures until now
+        self.begin = self.end = None  # stream times of the pictures so far
 
     def __enter__(self):
         return self
@@ -133,7 +133,7 @@ class Writer:
             self.pipeline.set_state(Gst.State.NULL)
 
     def add(self, number, sample):
-        """Takes a sample of a stream, or None at its end."""
+        """Accepts a sample of a stream, or None at its end."""
         if not sample:
             self.ended[number] = True
         elif number or self.look(sample):
@@ -143,7 +143,7 @@ class Writer:
 
     def look(self, sample):
         """Notes the times of a picture. Returns False if it is decoded or shown before the key frame, because it needs
-        frames before that. (Beside sound, qtdemux of GStreamer 1.22 begins before the key frame.)"""
+        earlier frames. With sound, qtdemux of GStreamer 1.22 begins before the key frame."""
         pts, dts, duration = sample.get_buffer().pts, sample.get_buffer().dts, sample.get_buffer().duration
         if self.first is None:
             if sample.get_buffer().has_flags(Gst.BufferFlags.DELTA_UNIT):
@@ -158,19 +158,19 @@ class Writer:
         return True
 
     def since(self, sample):
-        """How long after the first picture a sound is; below 0 if it is before, or has no time."""
+        """How long a sound is after the first picture; below 0 if it is before it, or has no time."""
         pts = sample.get_buffer().pts
         return -1 if pts == Gst.CLOCK_TIME_NONE else stream_time(sample, pts) - self.zero
 
     def move(self):
-        """Gives the muxer the samples that it can take."""
+        """Gives the muxer the samples that it can accept."""
         for sound in self.waiting[1:]:
             while sound and self.since(sound[0]) < 0:
                 sound.popleft()
             while self.ended[0] and sound and self.since(sound[-1]) >= self.end - self.zero:
                 sound.pop()
         if not self.pipeline:
-            # A stream without a sample would spoil the file, so it must be known which ones have some.
+            # A stream without a sample would spoil the file, so it must be known which streams have samples.
             if not all(ended or self.is_due(sound) for sound, ended in list(zip(self.waiting, self.ended))[1:]):
                 return
             self.open()
@@ -181,7 +181,7 @@ class Writer:
                 self.sources.pop(number).emit("end-of-stream")
 
     def is_due(self, sound):
-        """Whether the first sample of a stream of sound is not after the last picture until now."""
+        """Whether the first sample of a sound stream is not after the last picture so far."""
         return bool(sound) and self.since(sound[0]) < max(self.end - self.zero, 1)
 
     def open(self):
@@ -196,8 +196,8 @@ class Writer:
         self.pipeline.set_state(Gst.State.PLAYING)
 
     def push(self, number, sample):
-        """Gives the muxer a sample, and waits while too much is queued, unless the muxer waits for another stream.
-        (appsrc block=true would wait forever after an error.)"""
+        """Gives the muxer a sample. Waits while too much is queued, unless the muxer waits for another stream. (appsrc
+        block=true would wait forever after an error.)"""
         buffer = sample.get_buffer()
         copy = buffer.copy_region(COPIED, 0, buffer.get_size())
         if number:
@@ -219,7 +219,8 @@ class Writer:
         return source.get_property("current-level-bytes")
 
     def finish(self):
-        """Ends the file. Returns the stream times in ns at which its pictures begin and end; None if there is none."""
+        """Ends the file. Returns the stream times in ns at which its pictures begin and end; None if it has no
+        pictures."""
         for number in range(len(self.ended)):
             self.add(number, None)
         if self.first is None:
@@ -229,8 +230,8 @@ class Writer:
 
 
 def write(samples, facts, stream, muxer=None):
-    """Writes samples, see Reader.samples(), to an open file, with the muxer of the codec or another one. Returns what
-    Writer.finish() returns."""
+    """Writes samples (see Reader.samples()) to an open file, with the muxer of the codec or another one. Returns the
+    result of Writer.finish()."""
     with Writer(facts, stream, muxer) as writer:
         for number, sample in samples:
             writer.add(number, sample)

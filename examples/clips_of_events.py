@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Cuts events out of a video file at its key frames, without encoding: each event becomes its own file, with the sound
-that its container can hold.
+"""Cuts events out of a video file at its key frames, without encoding. Each event becomes a separate file, with the
+sound that its container supports.
 
-A clip begins at the last key frame before the wanted time, so it may begin earlier than asked for. The list of clips,
-clips.csv and clips.json, says where each one really begins and ends."""
+A clip begins at the last key frame before the requested time, so it may begin earlier. The list of clips, clips.csv and
+clips.json, has the actual begin and end of each one."""
 import contextlib
 import csv
 import datetime
@@ -28,7 +28,7 @@ NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d|\d+h\d\dm\d\d\.\ds)_\d{4,}(_
 
 
 def with_kinds(texts):
-    """A command line in which --clips has a value, because argparse would take a clip after it for that."""
+    """A command line in which --clips has a value, because argparse would use a clip after it as the value."""
     return [f"{text}=motions" if text == "--clips" and after not in KINDS else text
             for text, after in zip(texts, [*texts[1:], None])]
 
@@ -53,12 +53,12 @@ def name_of(index, event, begin, clock, suffix):
 
 
 def real(paths):
-    """The real paths of one, of several, or of none."""
+    """The real paths of one path, several paths, or none."""
     return {os.path.realpath(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths or [])}
 
 
 def forget(folder, paths):
-    """Removes the clips of an earlier run, except for `paths` (one or several), which may be among them."""
+    """Removes the clips of an earlier run, except `paths` (one or several), which may be among them."""
     kept = real(paths)
     for name in filter(NAME.fullmatch, os.listdir(folder)):
         if os.path.realpath(os.path.join(folder, name)) not in kept:
@@ -66,14 +66,14 @@ def forget(folder, paths):
 
 
 def forget_listed(folder, paths):
-    """Removes the lists of an earlier run, and the clips that they name, except for `paths` (one, several or none),
-    which may be among them. Keeps files that do not look as an earlier run wrote them."""
+    """Removes the lists of an earlier run, and the clips that they name, except `paths` (one, several or none), which
+    may be among them. Keeps files that do not look like those of an earlier run."""
     kept = real(paths)
     lists = [os.path.join(folder, name) for name in (*LISTS, EDL)]
     try:
         with open(lists[0], encoding="utf-8", newline="") as table, open(lists[1], encoding="utf-8") as rows:
             ours, names = table.readline() == ",".join(COLUMNS) + "\r\n", [row["file"] for row in json.load(rows)]
-    except (OSError, ValueError, TypeError, KeyError):  # there are none, or they are somebody else's
+    except (OSError, ValueError, TypeError, KeyError):  # they are missing, or belong to somebody else
         return
     files = [os.path.join(folder, name) for name in names if isinstance(name, str) and NAME.fullmatch(name)]
     for file in files + lists if ours else ():
@@ -86,12 +86,12 @@ def forget_listed(folder, paths):
 
 def cut(path, facts, events, folder, before=2, after=2, began=None, offset=0, until=None, name=None, reader=Reader):
     """Writes a clip of each event into a folder, with `before` and `after` seconds around it, and the lists. Events
-    whose clips would overlap have one clip, unless they are visits of different objects. Returns the rows of the lists.
-    `began` is the clock time of the beginning, or a function that gives the clock time of a stream time in seconds.
-    `offset` is the stream time of the events' clock at which the file begins, `until` the time of time.monotonic() at
-    which it gives up, `name` the clip in the list for editors. `reader(path, facts, until)` gives what reads the file,
-    or the files if `path` is a list of them.
-    Raises a Failure; then the lists have the clips until then, and their events have their rows."""
+    whose clips would overlap share one clip, unless they are visits of different objects. Returns the rows of the
+    lists. `began` is the clock time of the beginning, or a function that returns the clock time of a stream time in
+    seconds. `offset` is the time at which the file begins on the clock of the events, `until` the value of
+    time.monotonic() at which it gives up, `name` the clip in the list for editors. `reader(path, facts, until)` returns
+    a reader for the file, or for the files if `path` is a list. Raises a Failure; the lists then have the clips so far,
+    and their events have their rows."""
     rows = []
     clock = began if callable(began) else lambda when: began and began + datetime.timedelta(seconds=when)
 
@@ -150,8 +150,8 @@ def cut_all(events, folder, before, after, clock, offset, opened, rows):
 
 
 def together(events, before, after, key_before):
-    """Lists of events that have one clip, in the order of their first events: those whose clips would overlap, which
-    begin at the last key frame before the wanted time. Visits of different objects stay apart."""
+    """Lists of events that share one clip, in the order of their first events. Events share a clip if their clips would
+    overlap. A clip begins at the last key frame before the requested time. Visits of different objects stay apart."""
     groups, last = [], {}
     for event in sorted(events, key=lambda each: each.begin):
         group, begin = last.get(event.number), max(event.begin - before, 0)

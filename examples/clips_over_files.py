@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Reads the encoded streams of a recording of several files as if it were one file, so that an event across a seam
-becomes one clip.
+"""Reads the encoded streams of a recording of several files as if it were one file, so that an event that spans two
+files becomes one clip.
 
-Samples of two files can be in one clip only if their decoders are set up in the same way, as is usual for files of one
-recorder. Otherwise the samples come from another file that has all of the recording, such as the video of a report."""
+Samples of two files can be in one clip only if their decoders are set up in the same way, which is usual for files of
+one recorder. Otherwise the samples come from a file with the whole recording, such as the video of a report."""
 import time
 from dataclasses import dataclass
 from typing import Optional
@@ -14,12 +14,12 @@ import common
 from clip_streams import COPIED, Reader, stream_time
 from common import Gst
 
-BIAS = 3600 * Gst.SECOND  # in the times of pads, which cannot be below 0
+BIAS = 3600 * Gst.SECOND  # added to the times of pads, which cannot be below 0
 
 
 @dataclass
 class Part:
-    """A file of a recording. It covers `begin` to `end` on the time line, in seconds; `first` is the time in the file
+    """A file of a recording. It covers `begin` to `end` on the time line, in seconds. `first` is the time in the file
     at which it begins."""
     path: str
     facts: Optional[clip_facts.Facts]
@@ -50,9 +50,9 @@ def moved(sample, shift):
 
 
 class Readers:
-    """Like a clip_streams.Reader, for the Parts of a recording in the order of time. `whole` is a Part that has all of
-    the recording, or None. Use it in a `with` block. `until`: the time of time.monotonic() at which it gives up, or
-    None."""
+    """Like a clip_streams.Reader, for the Parts of a recording in order of time. `whole` is a Part with the whole
+    recording, or None. Use it in a `with` block. `until`: the value of time.monotonic() at which it gives up, or None.
+    """
 
     def __init__(self, parts, whole=None, until=None, silent=False):
         self.parts, self.whole, self.until, self.opened = parts, whole, until, None
@@ -76,7 +76,7 @@ class Readers:
         return self.opened and self.opened[1]
 
     def between(self, begin, end):
-        """The parts that make a clip between two times in seconds. Raises a Failure if there is none."""
+        """The parts of a clip between two times in seconds. Raises a Failure if there is none."""
         found = [part for part in self.parts if part.begin < end and part.end > begin]
         fits = (all(clip_formats.can_cut(part.facts) and part.facts.codec not in clip_facts.OLD for part in found)
                 and found and all(part.setup == found[0].setup for part in found))
@@ -87,7 +87,6 @@ class Readers:
         return found
 
     def facts_for(self, begin, end):
-        """The facts of the samples between two times in seconds."""
         return self.between(begin, end)[0].facts
 
     def key_before(self, when):

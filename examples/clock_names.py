@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Clock times in the names of files, as recorders write them, and which files belong to one camera.
+"""Reads clock times from file names, as recorders write them, and finds which files belong to one camera.
 
-Known are `2024-01-31_13-05-00.mp4`, with all usual signs between the numbers or none; the same with text around it;
-a time whose date is the name of a folder above (`2024-01-31/13-05-00.mp4`, `2024/01/31/13.05.00-13.10.00[M].dav`);
-Frigate's `2024-01-31/13/camera/05.00.mp4`; and seconds or milliseconds since 1970 (`1706706300.mp4`)."""
+Known forms are `2024-01-31_13-05-00.mp4`, with all usual separators between the numbers or none; the same with text
+around it; a time whose date is the name of a parent folder (`2024-01-31/13-05-00.mp4`,
+`2024/01/31/13.05.00-13.10.00[M].dav`); Frigate's `2024-01-31/13/camera/05.00.mp4`; and seconds or milliseconds since
+1970 (`1706706300.mp4`)."""
 import contextlib
 import datetime
 import os
@@ -17,19 +18,19 @@ BOTH = re.compile(rf"{DATE}(?:_| |-|T|\.|_T|--|__| at )?{TIME}", re.I)
 ONLY_DATE, ONLY_TIME = re.compile(rf"{DATE}(?!\d)"), re.compile(rf"(?<!\d){TIME}", re.I)
 FRIGATE = re.compile(rf"{DATE}/(?P<hour>\d\d)/(?P<camera>[^/]+)/(?P<minute>[0-5]\d)\.(?P<second>[0-5]\d)$")
 EPOCH = re.compile(r"(?<!\d)([12]\d{9})(\d{3})?(?!\d)")
-ABOVE = 4  # folders above a file in which its date is looked for
+ABOVE = 4  # number of parent folders that may contain the date
 
 
 @dataclass(frozen=True)
 class Named:
-    """The clock time in the name of a file, without a zone unless the name has one (`Z`), and the `series`: what the
-    names of files of one camera have in common."""
+    """The clock time in the name of a file, without a zone unless the name has one (`Z`), and the `series`: the common
+    part of the file names of one camera."""
     clock: datetime.datetime
     series: tuple
 
 
 def made(numbers, utc=False):
-    """The clock time of the groups of a match; None if there is no such time."""
+    """The clock time from the groups of a match; None if there is no such time."""
     with contextlib.suppress(ValueError):
         date = [int(numbers[name]) for name in ("year", "month", "day", "hour", "minute", "second")]
         return datetime.datetime(*date, 1000 * int(numbers.get("fraction") or 0),
@@ -38,13 +39,13 @@ def made(numbers, utc=False):
 
 
 def words(text):
-    """The words of a name behind its clock time that are not numbers, such as the lens of a dashcam (`_0012F`)."""
+    """The words after the clock time in a name that are not numbers, such as the lens of a dashcam (`_0012F`)."""
     return tuple(re.findall(r"(?<![^\W_])(?:\d+(?=[A-Z]{1,2}(?![^\W_])))?([^\W\d_]+)(?![^\W_])",
                             re.sub(r"\[[^]]*\]", "", text)))
 
 
 def named(path):
-    """The Named of a path, or None if there is no clock time in it."""
+    """The Named of a path, or None if it contains no clock time."""
     parts = os.path.abspath(path).split("/")
     stem, above = os.path.splitext(parts[-1])[0], "/".join(parts[-1 - ABOVE:-1])
     if (match := BOTH.search(stem)) and (clock := made(match.groupdict())):
@@ -65,12 +66,12 @@ def named(path):
 
 
 def zoned(clock, fold=0):
-    """A clock time with a zone: the zone of this machine, if the time has none. `fold` is 1 for the second one of two
-    times with the same name, where summer time ends."""
+    """A clock time with a zone; without one, the zone of this machine is used. At the end of summer time, `fold` is 1
+    for the second of two equal times."""
     return clock if clock.tzinfo else clock.replace(fold=fold).astimezone()
 
 
 def natural(path):
-    """A key that sorts names as people do: `2.mp4` before `10.mp4`."""
+    """A key that sorts names naturally: `2.mp4` before `10.mp4`."""
     return [(0, int(part), "") if part.isdigit() and part.isascii() else (1, 0, part)
             for part in re.split(r"(\d+)", os.fsdecode(path)) if part]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The code that the Python examples share. File names never become a part of a pipeline's description: inputs are URIs,
-outputs are files that are already open. Exit status: 0; 1 after a failure, with one sentence on stderr; 2 for wrong
-usage (argparse)."""
+"""Shared by the Python examples. File names never become part of a pipeline description: inputs are URIs, and outputs
+are files that are already open. Exit status: 0; 1 after a failure, with one sentence on stderr; 2 for wrong usage
+(argparse)."""
 import argparse
 import contextlib
 import errno
@@ -38,14 +38,14 @@ from gi.repository import GLib, Gst  # noqa: E402
 
 import troubles  # noqa: E402
 
-# Events of cudadiff about the light or the camera. They come in addition to the message of their frame.
+# Events of cudadiff about the light or the camera. They are posted in addition to the message of their frame.
 CAMERA_EVENTS = ("light", "scene", "moves", "moved")
 
 
 # Sound is not decoded, and a file without video is an error.
 DECODER = "uridecodebin caps=video/x-raw(ANY) expose-all-streams=false"
-HIDDEN = ".cudavision-"  # how the names of unfinished files begin
-MASK = os.umask(0)  # of new files. It can only be read by setting it, which would be wrong beside other threads
+HIDDEN = ".cudavision-"  # start of the names of unfinished files
+MASK = os.umask(0)  # of new files; os.umask() must set it to read it, which would disturb threads that start later
 os.umask(MASK)
 
 
@@ -110,13 +110,13 @@ def uri_of(file):
 
 
 def sweep(folder):
-    """Removes the unfinished files that killed programs left in a folder. A program that lives holds the locks of
-    its files."""
+    """Removes the unfinished files that killed programs left in a folder. A running program holds the locks of its
+    files."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):
             if not entry.name.startswith(HIDDEN):
                 continue
-            with contextlib.suppress(OSError):  # it is locked, or somebody else's
+            with contextlib.suppress(OSError):  # it is locked, or belongs to somebody else
                 descriptor = os.open(entry.path, os.O_RDWR | os.O_NOFOLLOW)
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -126,11 +126,11 @@ def sweep(folder):
 
 
 class Unfinished:
-    """A hidden file in a folder, for a `with` block: `stream` is open to write and read, become() gives it its name. It
-    is removed at the end of the block; if the program is killed before, by the next one that writes into the folder.
-    Raises OSError."""
+    """A hidden file in a folder, for a `with` block. `stream` is open for writing and reading, and become() gives the
+    file its name. Otherwise it is removed at the end of the block. If the program is killed earlier, the next program
+    that writes into the folder removes it. Raises OSError."""
 
-    swept = set()  # each folder once, because it may hold many files
+    swept = set()  # each folder once, because it may contain many files
 
     def __init__(self, folder):
         if folder not in self.swept:
@@ -138,7 +138,7 @@ class Unfinished:
             sweep(folder)
         while True:
             descriptor, self.path = tempfile.mkstemp(prefix=HIDDEN, dir=folder)
-            with contextlib.suppress(OSError):  # some file systems have no locks; then nothing is swept there
+            with contextlib.suppress(OSError):  # without locks, which some file systems lack, nothing is swept
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             if os.fstat(descriptor).st_nlink:
                 break
@@ -146,7 +146,7 @@ class Unfinished:
         self.stream, self.lock = os.fdopen(descriptor, "w+b"), os.dup(descriptor)
 
     def become(self, file):
-        """Closes the file and gives it this name; one that has it is replaced."""
+        """Closes the file and gives it this name, replacing an existing file."""
         self.stream.close()
         os.chmod(self.path, 0o666 & ~MASK)
         os.replace(self.path, os.path.realpath(file))
@@ -181,8 +181,8 @@ def whole(file):
 
 
 def harmless(cell):
-    """A cell that no spreadsheet takes for a formula. A text that begins like a formula and is not a number gets a ' in
-    front, which marks texts in spreadsheets (https://owasp.org/www-community/attacks/CSV_Injection)."""
+    """A cell that no spreadsheet treats as a formula. If a text begins like a formula and is not a number, it gets a
+    leading ', which marks texts in spreadsheets (https://owasp.org/www-community/attacks/CSV_Injection)."""
     formula = isinstance(cell, str) and re.match("[=+@\t\r\n\uff0b\uff0d\uff1d\uff20-]", cell)
     return f"'{cell}" if formula and not re.fullmatch(r"[-+]?\d+(\.\d+)?", cell, re.A) else cell
 
@@ -222,8 +222,7 @@ def text_of(message):
 
 
 def check(message):
-    """Raises a Failure if the message is an error. Its text names the input that caused the error, without
-    a password."""
+    """Raises a Failure for an error message. It names the input that caused the error, without a password."""
     if not message or message.type != Gst.MessageType.ERROR:
         return
     uri, text = troubles.uri_of(message.src), text_of(message)
@@ -231,7 +230,7 @@ def check(message):
 
 
 class Interrupts:
-    """Counts Ctrl-C in a `with` block; from the second time on it raises KeyboardInterrupt as usual. Only in the
+    """Counts Ctrl-C in a `with` block. From the second time on it raises KeyboardInterrupt as usual. Use it only in the
     main thread."""
 
     def __enter__(self):
@@ -252,9 +251,9 @@ class Interrupts:
 
 def play(pipeline, on_message=None, progress=None, on_error=None, end=None, gather=0):
     """Runs a pipeline to its end. Ctrl-C calls end(), or sends EOS to the sources, so the output file is complete.
-    Returns whether that happened. An error raises a Failure, unless on_error(message) returns True: then the pipeline
-    must come to its end nevertheless. `gather`: seconds for which messages gather. Python's threads disturb each other
-    less if many are handled at a time."""
+    Returns whether that happened. An error raises a Failure, unless on_error(message) returns True: the pipeline must
+    then still reach its end. `gather`: seconds for which messages gather. Python's threads disturb each other less if
+    many messages are handled at a time."""
     with Interrupts() as interrupts:
         _play(pipeline, on_message, progress, on_error, end, gather, interrupts)
         return interrupts.count > 0
@@ -304,8 +303,8 @@ def size_of(sample):
 
 
 def fields_of(caps, *names):
-    """Values of the first structure of caps; None for a field that it does not have, and "name" is its own name. (From
-    1.26 on, GStreamer's bindings wrap the structure of caps.)"""
+    """Values of the first structure of caps; None for a missing field; "name" is the name of the structure. From 1.26
+    on, GStreamer's bindings wrap the structure of caps."""
     structure = caps.get_structure(0)
     with structure if hasattr(structure, "__enter__") else contextlib.nullcontext(structure) as fields:
         return [fields.get_name() if name == "name" else fields.get_value(name) if fields.has_field(name) else None
@@ -313,8 +312,8 @@ def fields_of(caps, *names):
 
 
 def on_frames(pad, take):
-    """Calls take(pad, buffer, caps) for each frame that passes a pad. A pad that is stopped has no caps any more; a
-    frame that passes it at that moment is not shown to `take`."""
+    """Calls take(pad, buffer, caps) for each frame that passes a pad. A stopped pad no longer has caps; `take` does not
+    get a frame that passes at that moment."""
     passed = Gst.PadProbeReturn.OK
 
     def probe(_, info):

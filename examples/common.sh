@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Sourced by the shell examples. gst-launch-1.0 parses its arguments, so it would read a file name as a part of the
-# pipeline. Inputs are therefore URIs, which have no special characters, and the output is a file that is already open.
+# Sourced by the shell examples. gst-launch-1.0 parses its arguments, so it would treat a file name as part of the
+# pipeline. Therefore inputs are URIs, which have no special characters, and the output is a file that is already open.
 # Exit status of the examples: 0; 1 after a failure, with one sentence on stderr; 2 for wrong usage.
 
 temporaries=()
@@ -47,8 +47,8 @@ readable() {
   if [[ -f $1 && ! -s $1 ]]; then fail "cannot read $1: it is empty"; fi
 }
 
-# playable FILE: fails if FILE cannot be read or is neither video nor a picture. GStreamer 1.26's uridecodebin sometimes
-# says nothing of a text file, and a pipeline with a mixer then waits forever.
+# playable FILE: fails if FILE cannot be read or is neither video nor a picture. With a text file, GStreamer 1.26's
+# uridecodebin sometimes reports nothing, and a pipeline with a mixer then waits forever.
 playable() {
   readable "$1"
   [[ -f $1 ]] || return 0
@@ -73,8 +73,8 @@ uri() {
   printf %s "$text"
 }
 
-# launch ARGUMENT…: runs gst-launch-1.0. Prints the first error in one sentence, with the name of the file that
-# caused it.
+# launch ARGUMENT…: runs gst-launch-1.0. Prints the first error in one sentence, with the name of the file that caused
+# it.
 launch() {
   local log first argument uris=() file=
   if { log=$(LANGUAGE=en gst-launch-1.0 "$@" 2>&1 >&4); } 4>&1; then

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Finds incomplete containers: an MP4 without its index, which GStreamer cannot read, and a file that was cut off."""
+"""Finds incomplete containers: an MP4 without its index, which GStreamer cannot read, and a truncated file."""
 import os
 import struct
 
@@ -9,7 +9,7 @@ NO_INDEX = "its index (moov) is missing: the file was cut off, is damaged, or is
 
 
 def boxes(stream, size):
-    """The type of each whole box of an MP4 in order, as far as they follow each other."""
+    """The types of the complete, consecutive boxes of an MP4 in order."""
     at = 0
     while at + 8 <= size:
         stream.seek(at)
@@ -31,7 +31,7 @@ def fault_of(path):
 
 
 def cut_of(path):
-    """A sentence about an AVI that is smaller than its header says (avidemux reads the part that exists); otherwise an
+    """A sentence about an AVI that is smaller than its header says (avidemux reads the existing part); otherwise an
     empty text. Raises OSError."""
     with open(path, "rb") as stream:
         name, size, kind = struct.unpack("<4sI4s", stream.read(12).ljust(12, b"\0"))

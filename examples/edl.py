@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A list of events for video editors: an EDL (CMX 3600) that names parts of the clip itself, by non-drop timecodes."""
-RATE = 25  # of clips whose rate is not known
+"""A list of events for video editors: an EDL (CMX 3600) with the parts of the clip itself in non-drop timecodes."""
+RATE = 25  # of clips with an unknown rate
 
 
 def timecode(frames, rate):
@@ -9,8 +9,8 @@ def timecode(frames, rate):
 
 
 def text_of(name, parts, rate=None):
-    """The text of the list. `parts` are pairs of begin and end in seconds of the clip `name`, `rate` is its frames per
-    second. Timecodes count frames, so they run a little slow if the rate is not a whole number."""
+    """The text of the list. `parts` are pairs of begin and end in seconds of the clip `name`, `rate` is its number of
+    frames per second. Timecodes count frames, so they run slightly slow if the rate is not a whole number."""
     rate = rate or RATE
     base = max(round(rate), 1)
     name = " ".join(name.encode("ascii", "replace").decode().split())

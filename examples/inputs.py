@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The code that the Python programs for cameras share: sources of inputs, properties that users type, and the events of
-cudadiff."""
+"""Shared by the Python programs for cameras: input sources, properties that users type, and events of cudadiff."""
 
 import os
 import re
@@ -15,9 +14,9 @@ SILENCE = 15  # seconds after which souphttpsrc gives up a silent server, in add
 
 
 def source_of(name):
-    """Returns an element for a pipeline's description, and its properties. `name` is a file, a URI, a camera
-    (/dev/video0), `test` (a live picture) or `test:FRAMES`. Raises a Failure if it is a file that cannot be read, or a
-    URI with a wrong option."""
+    """Returns an element for a pipeline description, and its properties. `name` is a file, a URI, a camera
+    (/dev/video0), `test` (a live picture) or `test:FRAMES`. Raises a Failure for a file that cannot be read, or a URI
+    with a wrong option."""
     if re.fullmatch(r"test(:\d{1,9})?", name):
         return "videotestsrc name=source pattern=ball", (
             {"num-buffers": int(name[5:])} if name[4:] else {"is-live": True}
@@ -30,9 +29,8 @@ def source_of(name):
 
 
 def options_of(name):
-    """The options at the end of a URI: `every`, the seconds from one picture to the next of a snapshot URL, a number or
-    None, and `certificate`, whether any certificate of the server is accepted. Raises a Failure if one of them is
-    wrong."""
+    """The options at the end of a URI: `every`, the interval between pictures of a snapshot URL in seconds, or None;
+    and `certificate`, whether any certificate of the server is accepted. Raises a Failure if one of them is wrong."""
     options = uris.options_of(name)
     every, certificate = options.get("every"), options.get("certificate", "any")
     if every is not None:
@@ -45,13 +43,13 @@ def options_of(name):
 
 
 def interval_of(name):
-    """The seconds from one picture to the next that were chosen for a snapshot URL, or 0."""
+    """The interval in seconds that was chosen for a snapshot URL, or 0."""
     return options_of(name)[0] or 0
 
 
 def prepare(pipeline, name, live=lambda: None):
-    """Lets a pipeline with the element of source_of() read this input as cameras need it. `live` is called, perhaps in
-    a streaming thread, if HTTP delivers live pictures instead of a file."""
+    """Prepares a pipeline with the element of source_of() to read this input like a camera. If HTTP delivers live
+    pictures instead of a file, `live` is called, possibly in a streaming thread."""
     (every, any_certificate), found = options_of(name), []
     source = pipeline.get_by_name("source")
 
@@ -85,13 +83,12 @@ def set_property(element, text):
 
 
 def seconds_of(time):
-    """A time in ns as seconds. None if it is not known."""
+    """A time in ns as seconds; None if it is unknown."""
     return None if time == Gst.CLOCK_TIME_NONE else time / Gst.SECOND
 
 
 def line_of(event):
-    """The JSON members of a message of cudadiff about motion or an object. `time` is the stream time in
-    seconds, or None."""
+    """The JSON members for a message of cudadiff. `time` is the stream time in seconds, or None."""
     times = "entered", "left", "since", "best-time", "began", "last-motion"
     keys = (
         "changed-ratio",

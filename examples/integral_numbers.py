@@ -33,7 +33,6 @@ def run():
         _, info = buffer.map(Gst.MapFlags.READ)
 
         def before(x, y):
-            """The sum of all samples left of x and above y."""
             return struct.unpack_from("<I", info.data, 4 * (y * columns + x))[0]
 
         total = (before(left + width, top + height) - before(left, top + height) - before(left + width, top)

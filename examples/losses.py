@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Finds the frames of a clip that could not be read, for the Python programs.
+"""Finds the unreadable frames of a clip, for the Python programs.
 
-  samples → parser → decoder → frames       Losses compares what goes in with what comes out, by their times
-               log of demuxer and decoder    says where a file is damaged
+  samples → parser → decoder → frames       Losses compares the input with the output, by their times
+               log of demuxer and decoder    tells where a file is damaged
 
 A decoder fills damaged parts of a picture with other content, and each frame that depends on the picture repeats it.
-This would look like motion. So after damage, frames are dropped until the next key frame. They count as lost, like
-frames that the decoder does not give and frames that a demuxer skipped. Where a demuxer skips, a time is missing, and
-its length gives the number of frames.
+This would look like motion. Therefore, after damage, frames are dropped until the next key frame. They count as lost,
+like frames that the decoder does not output and frames that a demuxer skipped. Where a demuxer skips, there is a gap in
+time, whose length gives the number of frames.
 
 These are not losses: frames before the first key frame, frames that an edit list hides, and a pause in a clip without
 damage. libav sets no flag for a damaged frame, and output-corrupt=false changes nothing (GStreamer 1.22), so its log is
-read. H.265 and JPEG have no check of their data: damage that a decoder does not notice there is not found here
-either."""
+read. The data of H.265 and JPEG has no checksum: damage that a decoder does not notice there is not found here either.
+"""
 import os
 import re
 import threading
@@ -20,9 +20,9 @@ import threading
 from common import Gst
 from lost_frames import AHEAD, Span, Stream, joined, sentence  # noqa: F401: Span and sentence are for others
 
-# Containers whose index has an entry for each frame: their demuxers emit frames. Other demuxers emit packets.
+# Containers whose index has an entry for each frame: their demuxers output frames. Other demuxers output packets.
 INDEXED = ("asfdemux", "avidemux", "flvdemux", "matroskademux", "qtdemux")
-# The log of decoders: a part of a picture is damaged, or the frame on which it depends is missing.
+# The log of decoders: a part of a picture is damaged, or a frame on which it depends is missing.
 DAMAGED = re.compile("conceal|damaged|error while decoding|Error at MB|Error splitting|Could not find ref with POC|"
                      "CABAC_MAX_BIN|outside the valid range|overread|first frame is no keyframe")
 # The log of demuxers: a part of the file was skipped.
@@ -30,12 +30,12 @@ SKIPPED = re.compile("parse error|Invalid EBML|CONTINUITY: Mismatch|section disc
 CATEGORIES = {"libav": Gst.DebugLevel.INFO, "ebmlread": Gst.DebugLevel.ERROR,
               "matroskademux": Gst.DebugLevel.WARNING, "tsdemux": Gst.DebugLevel.WARNING,
               "mpegtspacketizer": Gst.DebugLevel.WARNING}
-listeners, lock = [], threading.Lock()  # the Losses that hear the log
+listeners, lock = [], threading.Lock()  # the Losses that get the log
 OK = Gst.PadProbeReturn.OK  # each look into Gst costs as much as a call
 
 
 def hear(category, _, __, ___, ____, source, message, *_____):
-    """A line of GStreamer's log, in any thread."""
+    """Handles a line of GStreamer's log, in any thread."""
     if category.get_name() not in CATEGORIES:
         return
     text = message.get()
@@ -44,7 +44,7 @@ def hear(category, _, __, ___, ____, source, message, *_____):
     if category.get_name() == "libav":
         if not DAMAGED.search(text):
             return
-        # A decoder with one thread works in the thread of its pipeline. Others have unknown threads.
+        # A decoder with one thread works in the thread of its pipeline. The threads of others are unknown.
         thread = threading.get_ident()
         for each in [one for one in heard if thread in one.threads] or [one for one in heard if not one.single]:
             each.damaged()
@@ -57,7 +57,7 @@ def hear(category, _, __, ___, ____, source, message, *_____):
 
 
 def listen():
-    """Lets GStreamer call hear(). GStreamer still prints its log only if GST_DEBUG is set."""
+    """Makes GStreamer call hear(). GStreamer still prints its log only if GST_DEBUG is set."""
     if not hasattr(listen, "done"):
         listen.done = True
         if "GST_DEBUG" not in os.environ:
@@ -69,7 +69,7 @@ def listen():
 
 
 def others(own):
-    """Whether pipelines other than the pipeline of `own` play now. Their logs would be confused, unless each decoder
+    """Whether pipelines other than the pipeline of `own` are playing. Their logs would be mixed up, unless each decoder
     has one thread."""
     with lock:
         return any(each is not own for each in listeners)
@@ -80,7 +80,7 @@ class Losses:
     pipeline plays. Call result() after the block."""
 
     def __init__(self, pipeline, decoders, single=False):
-        """`single`: decoders in software have one thread each, which is needed if several pipelines play at a time."""
+        """`single`: software decoders have one thread each, which is necessary if several pipelines play at a time."""
         self.pipeline, self.decoders, self.single = pipeline, decoders, single
         self.threads, self.streams, self.parsers = set(), [], {}
         self.indexed, self.ordered, self.skips = False, True, False
@@ -96,7 +96,7 @@ class Losses:
         with lock:
             listeners.remove(self)
         self.decoders.disconnect(self.handler)
-        # Otherwise probes of these elements would keep them forever.
+        # Otherwise probes of these elements would keep them alive forever.
         self.decoders = self.pipeline = None
         self.parsers.clear()
 
@@ -105,7 +105,7 @@ class Losses:
             stream.damage()
 
     def skipped(self):
-        self.skips = True  # also for decoders that come later
+        self.skips = True  # also for decoders that are added later
         for stream in self.streams:
             stream.watch, stream.skips = AHEAD, True
 
@@ -122,7 +122,7 @@ class Losses:
             self.watch_decoder(*pads)
 
     def watch_parser(self, sink):
-        """Keeps the input of a parser until its decoder has a frame, and then gives it to the Stream."""
+        """Keeps the input of a parser until its decoder outputs a frame, and then passes it to the Stream."""
         early = self.parsers[sink.get_parent()] = []
         events = Gst.PadProbeType.EVENT_DOWNSTREAM
 
@@ -147,7 +147,7 @@ class Losses:
         sink.add_probe(events, on_event)
 
     def parser_of(self, sink):
-        """The parser before a decoder, if the container knows its frames."""
+        """The parser before a decoder, if the container has an entry for each frame."""
         pad = sink.get_peer()
         while self.indexed and pad:
             element = pad.get_parent_element()
@@ -169,7 +169,7 @@ class Losses:
                 stream.on_segment(segment.parse_segment())
             parser = self.parser_of(sink)
             if parser is None:
-                # It also gets this sample.
+                # The first of these probes also gets the current sample.
                 pad.add_probe(Gst.PadProbeType.BUFFER, on_sample)
                 pad.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, on_event)
             else:
@@ -206,12 +206,12 @@ class Losses:
 
     @property
     def good(self):
-        """How many frames could be read."""
+        """The number of readable frames."""
         return sum(stream.good for stream in self.streams if stream.used)
 
     def result(self, whole=True, until=None):
-        """What was lost, as spans in the order of their times. `whole`: the clip was played to its end. `until`: the
-        stream time in seconds after which no frames are taken, so that demuxers skip them; None: to the end."""
+        """The losses, as spans in order of time. `whole`: the clip was played to its end. `until`: the stream time in
+        seconds after which no frames are taken, so that demuxers skip them; None: to the end."""
         spans = []
         for stream in self.streams:
             stream.ended &= whole

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Counts the frames of one decoder that could not be read: compares the samples that go in with the frames that come
-out, by their times. See losses.py."""
+"""Counts the unreadable frames of one decoder: compares its input samples with its output frames, by their times. See
+losses.py."""
 import collections
 import statistics
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import common
 from common import Gst
 
-VP8_SHOWN = 0x10  # in the first byte of a sample of VP8, whose frames need not be shown
+VP8_SHOWN = 0x10  # in the first byte of a VP8 sample, whose frame need not be shown
 FIELDS = ("interleaved", "mixed", "fields", "alternate")  # modes in which a sample may be half a frame
-# Bytes below which a sample of MPEG-4 part 2 says that there is no frame.
+# A sample of MPEG-4 part 2 with fewer bytes contains no frame.
 EMPTY = {"video/mpeg": 9, "video/x-divx": 9, "video/x-xvid": 9}
-AHEAD = 1000  # samples by which a demuxer may be ahead of the decoder when it skips something
-REORDERED = 8  # frames by which a sample may be ahead of the previous one, in any clip
+AHEAD = 1000  # a demuxer may be this many samples ahead of the decoder when it skips something
+REORDERED = 8  # a sample may be this many frames ahead of the previous one, in any clip
 # Each look into Gst costs as much as a call.
 NONE, DELTA, HIDDEN = Gst.CLOCK_TIME_NONE, Gst.BufferFlags.DELTA_UNIT, Gst.BufferFlags.DECODE_ONLY
 EXACT = Gst.MSECOND  # times of a sample and its frame are equal
-LONGEST = 3600 * Gst.SECOND  # a hole that is longer is a damaged time
-INEXACT = 0.5  # seconds by which a container without an index misjudges its length
+LONGEST = 3600 * Gst.SECOND  # a longer hole means a damaged timestamp
+INEXACT = 0.5  # a container without an index misjudges its length by this many seconds
 
 
 @dataclass
@@ -31,17 +31,17 @@ class Span:
 
 
 class Stream:
-    """The stream through one decoder. Times are times of its pads, in ns. `ordered`: samples have the times at which
-    their frames are shown; in AVI they do not, and only the numbers of frames count."""
+    """The stream through one decoder. Times are those on its pads, in ns. `ordered`: samples have the times at which
+    their frames are shown. In AVI they do not, so only the numbers of frames are compared."""
 
     def __init__(self, ordered, skips):
         self.ordered, self.matched, self.least_size, self.hides = ordered, None, 1, False
         self.samples = self.good = self.dropped = 0  # dropped: since the last good frame
         self.pending, self.first = [], None  # first: the time of the first key frame
         self.opened = self.last = None  # times of the first and the last good frame
-        self.head = 0  # frames that were lost before the first good one
+        self.head = 0  # frames lost before the first good one
         self.bad, self.good_from = False, None  # whether frames are damaged; the time of the next key frame
-        self.skips, self.watch = skips, AHEAD if skips else 0  # samples left to look for a hole
+        self.skips, self.watch = skips, AHEAD if skips else 0  # number of remaining samples in which to look for a hole
         # The latest time of a sample, the time of the previous sample, and the largest and the smallest distance
         # between them.
         self.latest, self.before, self.jump, self.least = None, None, 0, 0
@@ -51,13 +51,13 @@ class Stream:
         self.spans, self.segment, self.ended, self.declared = [], None, False, 0
 
     def step(self):
-        """The time between two frames, as usual until now."""
+        """The usual time between two frames so far."""
         if self.steps:
             self.usual = statistics.median(self.steps)
         return self.usual or self.least
 
     def on_first(self, pad):
-        """Finds out whether each sample is one frame that is shown."""
+        """Determines whether each sample is one frame that is shown."""
         if not (caps := pad.get_current_caps()):
             return  # the pad is being stopped
         name, mode, version, self.parsed = common.fields_of(caps, "name", "interlace-mode", "mpegversion", "parsed")
@@ -90,7 +90,7 @@ class Stream:
             self.first = time
         if self.latest is not None:
             ahead = time - self.latest
-            # How far a sample may be ahead depends on the order of frames; the first few tell.
+            # The order of frames determines how far a sample may be ahead. The first few frames show it.
             most = self.jump if self.samples > REORDERED else REORDERED * self.least
             if self.watch and self.least and ahead > most + self.least / 2:
                 if not key:
@@ -102,8 +102,8 @@ class Stream:
         self.latest, self.before = time if self.latest is None else max(self.latest, time), time
         if key and self.bad and self.good_from is None:
             self.good_from = time
-        # Frames of an open group that are shown before its key frame need the frames before the group. An edit list may
-        # hide samples.
+        # Frames of an open group that are shown before its key frame need frames from before the group. An edit list
+        # may hide samples.
         if time < self.first or time < self.start or (self.stop is not None and time >= self.stop):
             return
         self.samples += 1
@@ -111,7 +111,7 @@ class Stream:
             self.pending.append(time)
 
     def on_timeless(self, key):
-        """A sample of a stream without a container: the numbers of samples and frames are all there is."""
+        """Counts a sample of a stream without a container. Only the numbers of samples and frames are known."""
         self.timeless = True
         self.first = self.first or 0
         self.samples += 1
@@ -149,7 +149,7 @@ class Stream:
         return True
 
     def back(self):
-        """Takes back a loss whose time stamp was itself damaged. Returns its length in ns."""
+        """Removes a loss whose timestamp was itself damaged. Returns its length in ns."""
         span = self.spans.pop()
         return int((span.end - span.begin) * Gst.SECOND + self.usual)
 
@@ -161,20 +161,20 @@ class Stream:
                 self.step()
 
     def judge(self, before, time, lost):
-        """Adds what was lost between two good frames, if something was."""
+        """Adds the frames lost between two good frames, if any."""
         passed = time - before
         step = self.step() or passed
         slots = round(passed / step) - 1 if passed < LONGEST else 0
         if self.watch and slots > lost:
             self.add(before + step, time, slots, True)
-            self.watch = min(self.watch, 2 * REORDERED)  # a frame of the other side may lie in the hole
+            self.watch = min(self.watch, 2 * REORDERED)  # a frame from the other side may be in the hole
         elif lost or (slots > 0 and not self.ordered):
             self.add(before + step if slots > 0 else before, time, lost if self.ordered else max(lost, slots))
         else:
             self.note(passed)
 
     def seconds(self, time):
-        """The stream time of a time of the pads, in seconds."""
+        """The stream time for a time of the pads, in seconds."""
         if self.segment:
             time = self.segment.to_stream_time(Gst.Format.TIME, int(time))
         return 0 if time == NONE else time / Gst.SECOND
@@ -184,7 +184,7 @@ class Stream:
             self.spans.append(Span(self.seconds(begin), self.seconds(end), frames, about))
 
     def add_head(self, step):
-        """Adds what was lost before the first good frame."""
+        """Adds the frames lost before the first good frame."""
         slots = round((self.opened - self.first) / step) if step else 0
         if not self.ordered:
             self.head = max(self.head, slots)
@@ -194,7 +194,7 @@ class Stream:
             self.spans.insert(0, self.spans.pop())
 
     def finish(self, indexed):
-        """The spans, in order. `indexed`: the container knows its frames."""
+        """The spans, in order. `indexed`: the container has an entry for each frame."""
         step = self.step()
         if self.timeless:
             lost = self.samples - self.good
@@ -206,14 +206,14 @@ class Stream:
         if not self.ended:
             return self.spans
         lost = len(self.pending)
-        if not self.ordered:  # a hole may be intended; the numbers of frames tell
+        if not self.ordered:  # a hole may be intended, so count frames
             lost = max(0, self.samples - self.good)
             for span in self.spans:
                 span.frames = min(span.frames, lost)
                 lost -= span.frames
         if lost and not self.ordered and self.spans and self.latest - self.last < 3.5 * step:
-            self.spans[-1].frames += lost  # it has the times of decoding
-        elif lost > (0 if indexed else 1):  # the last frame of a stream is often cut off
+            self.spans[-1].frames += lost  # it has the decoding times
+        elif lost > (0 if indexed else 1):  # the last frame of a stream is often truncated
             self.add(self.last + step, max(self.last, self.latest) + step, lost)
         else:
             begin, short = self.seconds(self.last + step), 1.5 * step / Gst.SECOND + (0 if indexed else INEXACT)

@@ -47,7 +47,7 @@ class Input:
     def on_live(self):
         self.live = True
 
-    def on_event(self, _, message):  # in the streaming thread, like on_frame; a frame's message comes before the frame
+    def on_event(self, _, message):  # in the streaming thread, like on_frame; a frame's message precedes the frame
         event = message.get_structure()
         if event.get_name() == "cudadiff" and event.get_value("event") == "begin":
             self.begin = event.copy()
@@ -84,7 +84,7 @@ class Input:
         told = self.shortest.add(line, inputs.seconds_of(event.get_value("duration")), line.get("began"),
                                  line.get("last_motion"))
         try:
-            for each in told:  # in one write, since other inputs write in their own threads
+            for each in told:  # in one write, because other inputs write in their own threads
                 if each["event"] != "motion":
                     os.write(sys.stdout.fileno(), json.dumps(each).encode() + b"\n")
         except OSError as error:

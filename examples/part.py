@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A part of a clip: --start, --end, --duration and --frame-skip.
 
-A Gate lets only the frames of the part pass a pad, and no other element is needed for that: it drops the frames before,
-sends EOS at the end, and searches the key frame before the beginning where the container has an index. Times stay those
-of the whole clip."""
+A Gate lets only the frames of the part pass a pad, without further elements. It drops the frames before the part, sends
+EOS at its end, and seeks to the key frame before the start if the container has an index. Times are times of the whole
+clip."""
 import argparse
 import re
 import threading
@@ -15,12 +15,12 @@ import upright
 from common import GLib, Gst
 
 FORMS = "frames (250), seconds (10.0 or 10s) or hh:mm:ss (00:00:10.5)"
-# Containers print times with milliseconds, so a time means the frame whose rounded time it is.
+# Containers print times in milliseconds, so a time means the frame whose rounded time it is.
 ROUNDED = Gst.MSECOND // 2
-# Demuxers whose times after a search are the times without it. (The times of AVI with B frames are not.)
+# Demuxers that give the same times after a seek as without it. AVI with B frames does not.
 INDEXED = "qtdemux", "matroskademux"
-NEAR = 2 * Gst.SECOND  # before the beginning: decoding them is faster than searching
-# Some demuxers search by the times of decoding, which are before the times of frames.
+NEAR = 2 * Gst.SECOND  # this close to the start, decoding is faster than a seek
+# Some demuxers seek by decoding times, which precede the times of frames.
 MARGIN = Gst.SECOND
 
 
@@ -42,7 +42,7 @@ class Time:
         return f"{self.frames} frame{'s' * (self.frames != 1)}" if self.time is None else self.words
 
     def at_rate(self, frame_time):
-        """In seconds, where a frame lasts `frame_time` seconds."""
+        """The value in seconds, if a frame lasts `frame_time` seconds."""
         return self.frames * frame_time if self.time is None else self.time / Gst.SECOND
 
 
@@ -52,7 +52,7 @@ def _ns(hours, minutes, seconds):
 
 
 def time_of(text):
-    """A type for argparse: a Time from frames, seconds or hh:mm:ss, as DVR-Scan has them."""
+    """A type for argparse: a Time from frames, seconds or hh:mm:ss, in the forms of DVR-Scan."""
     if re.fullmatch("[0-9]{1,10}", text):
         return Time(frames=int(text))
     if match := re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s|([0-9]{1,9}\.[0-9]{1,9})", text):
@@ -65,8 +65,8 @@ def time_of(text):
 
 @dataclass(frozen=True)
 class Part:
-    """The frames of a clip from `start` up to, but without, `end`, or `duration` of it; None means no limit. `skip`
-    frames are left out after each one that is taken."""
+    """The frames of a clip from `start` up to, but excluding, `end`, or for `duration`; None means no limit. After each
+    selected frame, `skip` frames are omitted."""
     start: Optional[Time] = None
     end: Optional[Time] = None
     duration: Optional[Time] = None
@@ -90,7 +90,7 @@ class Part:
 
     @property
     def until(self):
-        """The time in seconds at which it ends, if that is known without a clip, or None."""
+        """The time in seconds at which the part ends, if it is known without a clip, otherwise None."""
         if self.end and self.end.time is not None:
             return self.end.time / Gst.SECOND
         if self.duration and self.duration.time is not None and (not self.start or self.start.time is not None):
@@ -111,12 +111,12 @@ class Part:
 
 
 def of_texts(texts):
-    """The Part of Part.as_texts()."""
+    """The Part for the result of Part.as_texts()."""
     return Part(**{name: int(text) if name == "skip" else time_of(text) for name, text in texts.items()})
 
 
 def add_options(parser):
-    """Adds the options of a part to a parser of argparse; DVR-Scan's names are also understood."""
+    """Adds the options of a part to a parser of argparse. DVR-Scan's names also work."""
     parser.add_argument("--start", "--start-time", type=time_of, metavar="TIME", help=f"where to begin: {FORMS}")
     parser.add_argument("--end", "--end-time", type=time_of, metavar="TIME", help="where to end, in the same forms")
     parser.add_argument("--duration", type=time_of, metavar="TIME", help="or how much to look at")
@@ -127,7 +127,7 @@ def add_options(parser):
 
 
 def of_options(parser, args):
-    """The Part of the options. Ends the program if they are wrong."""
+    """The Part for the options. Ends the program if they are wrong."""
     try:
         return Part(args.start, args.end, args.duration, args.frame_skip)
     except ValueError as error:
@@ -146,7 +146,7 @@ def stream_time_of(pad, buffer):
 def is_indexed(pad):
     """Whether the source before a sink pad has a demuxer that finds any time exactly."""
     element = pad.get_peer() and pad.get_peer().get_parent_element()
-    if element and element.get_name() == upright.NAME:  # it came before the pad
+    if element and element.get_name() == upright.NAME:  # keep() inserted it before the pad
         return is_indexed(element.get_static_pad("sink"))
     if not isinstance(element, Gst.Bin):
         return False
@@ -156,8 +156,9 @@ def is_indexed(pad):
 
 
 class Gate:
-    """Lets the frames of a part pass a sink pad. `reached` is the stream time in seconds until which frames came,
-    whether they passed or not. `skip`: whether it leaves out frames, too; otherwise skip_frames() must, elsewhere."""
+    """Lets the frames of a part pass a sink pad. `reached` is the stream time in seconds up to which frames arrived,
+    whether they passed or not. `skip`: whether the Gate also omits frames; otherwise skip_frames() must do so
+    elsewhere."""
 
     def __init__(self, pad, part, skip=True):
         self.pad, self.part, self.skip = pad, part if skip else replace(part, skip=0), skip
@@ -168,7 +169,7 @@ class Gate:
             return
         pad.add_probe(Gst.PadProbeType.BUFFER, self.on_buffer)
         start, end = part.start, part.end
-        if start and start.time and (not end or end.frames is None):  # the others are counted from the beginning
+        if start and start.time and (not end or end.frames is None):  # numbers of frames are counted from the beginning
             self.places = [max(start.time - MARGIN, 0), 0]
             self.block = pad.add_probe(Gst.PadProbeType.BLOCK | Gst.PadProbeType.BUFFER, self.on_block)
 
@@ -178,7 +179,7 @@ class Gate:
         return self.reached if self.ended else None
 
     def on_block(self, pad, info):
-        """Searches from the first frame, and from the beginning again if nothing before the start was found."""
+        """Seeks from the first frame, and again from the beginning if no frame before the start was found."""
         when = stream_time_of(pad, info.get_buffer())
         first = len(self.places) == 2
         if (when is None or not self.places or (first and not (when < self.part.start.time - NEAR and is_indexed(pad)))
@@ -186,7 +187,7 @@ class Gate:
             with self.lock:
                 self.block = None
             return Gst.PadProbeReturn.REMOVE
-        # Not in this thread, which the search has to stop. Frames wait until it did.
+        # Another thread seeks, because the seek has to stop this one. Frames wait for the seek.
         threading.Thread(target=self.search, args=(self.places.pop(0),), daemon=True).start()
         return Gst.PadProbeReturn.OK
 
@@ -195,7 +196,7 @@ class Gate:
         event = Gst.Event.new_seek(1, Gst.Format.TIME, flags, Gst.SeekType.SET, place, Gst.SeekType.NONE, 0)
         if self.pad.push_event(event):
             return
-        with self.lock:  # it cannot be searched: the frames before are decoded and dropped
+        with self.lock:  # a seek is not possible: the earlier frames are decoded and dropped
             if self.block:
                 self.pad.remove_probe(self.block)
                 self.block = None
@@ -251,6 +252,6 @@ class Gate:
 
 
 def skip_frames(pad, count):
-    """Leaves out `count` frames after each one that passes a sink pad."""
+    """Omits `count` frames after each one that passes a sink pad."""
     if count:
         Gate(pad, Part(skip=count))

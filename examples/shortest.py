@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""--min-event: leaves out motions and visits of objects that are too short."""
+"""--min-event: omits motions and visits of objects that are too short."""
 import collections
 from dataclasses import dataclass
 from typing import Optional
@@ -11,7 +11,7 @@ FRAME_TIME = 1 / 25  # seconds, of a frame without a duration
 
 
 def lasts(seconds, least, frame_time):
-    """Whether something that lasted `seconds` is long enough. `least` is a Time or None."""
+    """Whether a duration of `seconds` is long enough. `least` is a Time or None."""
     return not least or seconds + ROUNDED / Gst.SECOND >= least.at_rate(frame_time or FRAME_TIME)
 
 
@@ -24,17 +24,17 @@ class Held:
 
 
 class Shortest:
-    """Takes events as inputs.line_of() makes them, in their order, and gives each one back when it is known that its
-    motion or visit is long enough, also in their order. Other events, such as `cross`, only wait for earlier events.
-    `hold` is the property track-hold of cudadiff: an object that has not left was seen at most this number of seconds
-    ago. `dropped` are the times at which the motions that were too short began."""
+    """Takes events as inputs.line_of() makes them, in order. Returns each one, also in order, when its motion or visit
+    is known to be long enough. Other events, such as `cross`, only wait for earlier events. `hold` is the property
+    track-hold of cudadiff: an object that has not left was seen at most this many seconds ago. `dropped` has the start
+    times of motions that were too short."""
 
     def __init__(self, least: Optional[Time], hold=1.0):
         self.least, self.hold = least, hold
         self.queue, self.open, self.dropped = collections.deque(), {}, set()
 
     def add(self, line, frame_time=None, began=None, last=None):
-        """Returns the events that can be told now. `began` and `last` belong to an `end`, if they are known."""
+        """Returns the events that are due now. `began` and `last` belong to an `end`, if they are known."""
         if not self.least:
             return [line]
         event, time = line["event"], line["time"] or 0

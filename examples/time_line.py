@@ -3,9 +3,9 @@
 begins.
 
 A time line begins with 0. A file begins where the previous one ends if their clock times agree with that within
-TOLERANCE seconds, because names have whole seconds. More is a hole: nothing was recorded, or a file could not be read.
-If a file begins before the previous file ends, the clock was set back; the time line continues. Files without clock
-times follow each other without holes."""
+TOLERANCE seconds, because names have whole seconds. A larger difference is a hole: nothing was recorded, or a file
+could not be read. If a file begins before the previous file ends, the clock was set back; the time line continues.
+Files without clock times follow each other without holes."""
 import datetime
 import os
 import statistics
@@ -18,7 +18,7 @@ import common
 
 TOLERANCE = 2.0  # seconds between two files that are one recording without a hole
 PAUSE = 2 * 3600.0  # seconds of a hole that ends a recording, unless all files are joined
-UNKNOWN = 10.0  # seconds that a file lasts which cannot be read, if no file can
+UNKNOWN = 10.0  # assumed length in seconds of an unreadable file, if no file can be read
 JOINS = "auto", "all", "none"
 LISTED = 5  # files or holes that a sentence names
 
@@ -44,15 +44,14 @@ class Segment:
 
 @dataclass
 class Hole:
-    """A time without video, in seconds of the time line. `files` are the names of the files that should fill it but
-    cannot be read."""
+    """A time without video, in seconds of the time line. `files` are the unreadable files that should fill it."""
     begin: float
     end: float
     files: list = field(default_factory=list)
 
 
 def segment_of(path):
-    """The Segment of a file. Looks into the file, which takes some hundredths of a second."""
+    """The Segment of a file. Opens the file, which takes some hundredths of a second."""
     fault = common.fault_of(path)
     facts = None if fault else clip_facts.facts_of(path)
     return Segment(path, facts, fault or ("" if facts else "there is no video in it, or it cannot be read"),
@@ -66,7 +65,7 @@ def usual(segments):
 
 
 def length_of(segments):
-    """About how many seconds a recording has, with its holes."""
+    """The approximate length of a recording in seconds, including its holes."""
     readable, other = [each for each in segments if each.facts], usual(segments)
     total = sum(each.length or other for each in segments)
     if readable and readable[0].clock and readable[-1].clock:
@@ -75,13 +74,13 @@ def length_of(segments):
 
 
 def gap(before, after, length):
-    """The seconds between the end of a file that lasts `length` seconds, and the beginning of the next one."""
+    """The seconds between the end of a file that lasts `length` seconds and the beginning of the next one."""
     return (after.clock - before.clock).total_seconds() - length
 
 
 def set_clocks(segments):
-    """Gives files their clock times. They come from the names if all readable files have one there, otherwise from the
-    containers if all have one, otherwise there are none. Returns whether files have clock times."""
+    """Gives files their clock times. They come from the names if all readable names have one, otherwise from the
+    containers if all have one. Returns whether files have clock times."""
     readable = [each for each in segments if each.facts]
     if readable and all(each.named for each in readable):
         for each in segments:
@@ -94,8 +93,8 @@ def set_clocks(segments):
 
 
 def clocks_of(segments):
-    """The clock times of files in this order. Where the clock was set back at the end of summer time, the second one of
-    two equal hours is the right one, if a file then begins where the previous one ends."""
+    """The clock times of files in this order. Where the clock was set back at the end of summer time, the second of two
+    equal hours is used if a file then begins where the previous one ends."""
     clocks, before = [], None
     for each in segments:
         clock = each.clock
@@ -109,7 +108,7 @@ def clocks_of(segments):
 
 
 def cost(segments):
-    """How bad an order of files with clock times is: how many begin before the previous one ends, and how many seconds
+    """The cost of an order of files with clock times: how many begin before the previous one ends, and how many seconds
     are missing between them."""
     clocks = clocks_of(segments)
     spaces = [(after - before).total_seconds() - (each.length or 0)
@@ -125,10 +124,9 @@ def changed(path):
 
 
 def ordered(segments):
-    """The files in the order of time: by their clock times, unless these overlap, because somebody set the clock back.
-    Then the order of the names, of the containers' clocks, or in which files were written, is right, for all files or
-    for those that overlap, if fewer overlap in it. Files without clock times are in the natural order of
-    their names."""
+    """The files in order of time. They are ordered by their clock times, unless these overlap because the clock was set
+    back. Then the order of the names, of the containers' clocks, or of writing is used, for all files or for those that
+    overlap, if fewer files overlap in it. Files without clock times are in the natural order of their names."""
     by_name = sorted(segments, key=lambda each: clock_names.natural(each.path))
     if not set_clocks(by_name):
         return by_name
@@ -146,8 +144,7 @@ def ordered(segments):
 
 
 def crowds(segments, least):
-    """Files in the order of their clock times, as lists of those that overlap each other by more than
-    `least` seconds."""
+    """Files in the order of their clock times, in lists that overlap by more than `least` seconds."""
     groups, end = [], None
     for each in segments:
         if not groups or (each.clock - end).total_seconds() >= -least:
@@ -159,7 +156,7 @@ def crowds(segments, least):
 
 
 def inserted(segments, broken, by_name):
-    """Files with the unreadable files inserted: by their clock times, or behind the file whose name precedes theirs."""
+    """Files with the unreadable files inserted: by their clock times, or after the file whose name precedes theirs."""
     segments = list(segments)
     for each in broken:
         if each.clock:
@@ -173,9 +170,9 @@ def inserted(segments, broken, by_name):
 
 
 def recordings(segments, join="auto"):
-    """Lists of files that are one recording, each in the order of time. With `auto` these are files with clock times
-    whose names have all else in common, without a hole of more than PAUSE, and of which at least two touch each other.
-    Each other file is its own list. `all`: all files are one recording; `none`: each one is."""
+    """Lists of files that are one recording, each in order of time. With `auto`, files are one recording if they have
+    clock times, the rest of their names is equal, no hole exceeds PAUSE, and at least two of them touch. Every other
+    file is a separate list. `all`: all files are one recording; `none`: each file is one."""
     if join == "all":
         return [ordered(segments)] if segments else []
     series = {}
@@ -192,7 +189,7 @@ def recordings(segments, join="auto"):
 
 
 def runs_of(segments):
-    """The recordings of several files, from files in the order of time."""
+    """The recordings of several files, from files in order of time."""
     if not any(each.clock for each in segments if each.facts):
         return []
     runs, before, length = [], None, usual(segments)
@@ -207,8 +204,7 @@ def runs_of(segments):
 
 
 def is_one(run):
-    """Whether files are one recording: more of them touch than overlap. One that cannot be read has the usual
-    length."""
+    """Whether files are one recording: more of them touch than overlap. An unreadable file has the usual length."""
     readable, known = [each for each in run if each.facts], [each for each in run if each.clock]
     length = usual(readable)
     pairs = [(before, gap(before, after, before.length or length)) for before, after in zip(known, known[1:])]
@@ -219,17 +215,17 @@ def is_one(run):
 
 
 class TimeLine:
-    """Places the files of a recording one after the other, while they are read: only then it is known where each one
-    ends. `clocks` are pairs of a time of the line in seconds and the clock time there, for each place at which the
-    clock jumps; `set_back` are pairs of the name of a file and the seconds by which it was set back before that."""
+    """Places the files of a recording one after the other while they are read, because the end of each file is known
+    only then. `clocks` are pairs of a time of the line in seconds and the clock time there, for each jump of the clock.
+    `set_back` are pairs of the name of a file and the seconds by which the clock was set back before it."""
 
     def __init__(self, segments):
         self.usual, self.end = usual(segments), 0.0
         self.holes, self.clocks, self.set_back = [], [], []
-        self.before, self.began, self.waiting = None, 0.0, []  # the last file that was placed, and those to be named
+        self.before, self.began, self.waiting = None, 0.0, []  # the last placed file, and the files to be named
 
     def place(self, segment):
-        """The time at which the next file begins, after the files so far. miss() notes a file that cannot be read."""
+        """The time at which the next file begins, after the files so far. miss() notes an unreadable file."""
         begin = self.begin_of(segment)
         if self.before and begin == self.end and (space := self.space_before(segment)) < -TOLERANCE:
             self.set_back.append((segment.name, -space))
@@ -242,7 +238,7 @@ class TimeLine:
         return begin
 
     def space_before(self, segment):
-        """The seconds between what was placed last and a file, by their clock times; 0 without these."""
+        """The seconds between the last placed file and another one, by their clock times; 0 without these."""
         if not (self.before and self.before.clock and segment.clock):
             return 0
         return gap(self.before, segment, self.end - self.began)
@@ -253,14 +249,13 @@ class TimeLine:
         return self.end + space if space > TOLERANCE else self.end
 
     def reach(self, end):
-        """Notes that the file that was placed last has pictures until `end`."""
+        """Notes that the last placed file has pictures until `end`."""
         self.end = max(self.end, end)
 
     def miss(self, segment):
-        """Notes a file that cannot be read."""
         if not self.before and not self.waiting and segment.clock:
             self.before = segment  # the time line begins with it
-        if not segment.clock:  # it is as long as others
+        if not segment.clock:  # it is assumed to be as long as others
             self.holes.append(Hole(self.end, self.end + self.usual, [segment.name]))
             self.end += self.usual
         else:
@@ -268,7 +263,7 @@ class TimeLine:
             self.last_missing = segment
 
     def finish(self):
-        """Notes the files at the end that could not be read."""
+        """Notes the unreadable files at the end."""
         if self.waiting:
             begin = self.begin_of(self.last_missing) if self.before is not self.last_missing else self.end
             self.holes.append(Hole(self.end, begin + self.usual, self.waiting))
@@ -286,13 +281,13 @@ class TimeLine:
 
 
 def clock_at(clocks, time):
-    """The clock time of a time of the line in seconds, by TimeLine.clocks; None if there is none."""
+    """The clock time for a time of the line in seconds, from TimeLine.clocks; None if there is none."""
     known = [each for each in clocks if each[0] <= time][-1:] or clocks[:1]
     return known[0][1] + datetime.timedelta(seconds=time - known[0][0]) if known else None
 
 
 def clock_of_text(text):
-    """The clock time of a text in ISO 8601; None if the text is not a clock time or has no zone."""
+    """The clock time of an ISO 8601 text; None if the text is not a clock time or has no zone."""
     try:
         clock = datetime.datetime.fromisoformat(text or "")
     except (TypeError, ValueError):

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Which video track of a file is analysed, if it has several: two lenses of a camera, or a picture beside the video."""
+"""Selects the video track of a file to analyse, if it has several, such as two lenses of a camera, or a picture beside
+the video."""
 from common import GLib, Gst
 
 
 class Tracks:
-    """Links track number `wanted` (from 1, in the order of the container) of a uridecodebin in a pipeline that was made
-    from a description. Afterwards `count` is the number of video tracks, 0 if it is not known."""
+    """Links track number `wanted` (from 1, in the order of the container) of a uridecodebin in a pipeline made from a
+    description. Afterwards `count` is the number of video tracks, or 0 if it is unknown."""
 
     def __init__(self, decoder, wanted=1):
         self.decoder, self.wanted, self.count = decoder, wanted, 0
-        self.handler = decoder.connect("no-more-pads", self.on_pads)  # before it, no frame flows
+        self.handler = decoder.connect("no-more-pads", self.on_pads)  # no frame flows before this signal
 
     @property
     def is_missing(self):
@@ -34,7 +35,7 @@ class Tracks:
             pads[self.wanted - 1].link(sink)
 
     def sentence(self):
-        """A readable sentence if there are several tracks; otherwise empty."""
+        """A readable sentence if there are several tracks; otherwise an empty text."""
         if self.count < 2:
             return ""
         others = [str(number) for number in range(1, self.count + 1) if number != self.wanted]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Why an input cannot be read: what kind of error it is, and a readable sentence. Elements that read from the network
-say little. So the answer of the server is taken from their details. If there is none, our own connection finds the
-reason."""
+"""Finds out why an input cannot be read: the kind of error, and a readable sentence. Elements that read from the
+network report little. Therefore the server's answer is taken from their details. If there is none, a separate
+connection finds the reason."""
 import re
 import urllib.parse
 
 from gi.repository import Gio, GLib, Gst
 
-# The answer of the server in the details of rtspsrc and of souphttpsrc.
+# The server's answer in the details of rtspsrc and of souphttpsrc.
 ANSWER = re.compile(r"^(?:Error \((\d{3})\): (.*)|([^(\n]+) \(([45]\d\d)\)(?:[,.].*)?)$", re.M)
 PORTS = {"http": 80, "https": 443, "rtsp": 554, "rtsps": 322}
 PATIENCE = 5  # seconds for a connection
@@ -27,28 +27,28 @@ def kind_of(error) -> str:
 
 
 def uri_of(element) -> str:
-    """The URI of an element, or of the one that it is in; empty if there is none."""
+    """The URI of an element, or of the element that contains it; empty if there is none."""
     while element and not element.find_property("uri"):
         element = element.get_parent()
     return element.get_property("uri") or "" if element else ""
 
 
 def trouble_of(message):
-    """The kind of an error message and its sentence, which may have secrets. Kinds are the kinds of kind_of(),
-    ANSWER/CODE for what a server refuses, and CERTIFICATE."""
+    """The kind of an error message and its sentence, which may contain secrets. Kinds are those of kind_of(),
+    ANSWER/CODE for refusals of a server, and CERTIFICATE."""
     error, details = message.parse_error()
     kind = kind_of(error)
     if kind == "CORE/MISSING_PLUGIN":
         return kind, "there is no video in it, or the plugin that decodes it is missing"
     if kind == "STREAM/TYPE_NOT_FOUND":
-        return kind, "it is no video, or of a kind that GStreamer does not know"
+        return kind, "it is not a video, or GStreamer does not know its format"
     found = list(ANSWER.finditer(details or "")) if kind.startswith("RESOURCE/") else []
     if found:
         code, reason = found[-1][1] or found[-1][4], found[-1][2] or found[-1][3]
         answer = f"{code} {reason.strip()}"
         return f"ANSWER/{code}", (f"wrong user or password ({answer})" if code in ("401", "407")
                                   else f"the server answers {answer}")
-    if kind == "RESOURCE/SEEK":  # souphttpsrc asks a live stream for the rest
+    if kind == "RESOURCE/SEEK":  # souphttpsrc requests the rest of a live stream
         return kind, "nothing came for too long, or the connection to the server was lost"
     if re.search(r"Failed to connect|reason error \(-5\)", details or "") and (uri := uri_of(message.src)):
         return about_connection(kind, uri, message.src, error.message)
@@ -56,7 +56,7 @@ def trouble_of(message):
 
 
 def about_connection(kind, uri, source, otherwise):
-    """Connects as the source did, and says what is wrong with that."""
+    """Connects as the source did, and explains why that fails."""
     scheme = uri.partition(":")[0].lower()
     try:
         parts = urllib.parse.urlsplit(uri)

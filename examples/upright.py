@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Clips that players rotate: phones record pictures that lie on their side, and a tag (image-orientation) says how they
-are shown. All programs look at what players show, so that a zone is the same place everywhere."""
+are shown. All programs use the picture that players show, so that a zone is at the same place everywhere."""
 from common import Gst
 
 import gi
@@ -19,7 +19,7 @@ def direction_of(tags):
 
 
 def told(pad):
-    """The direction in the tags that came to a pad, or None."""
+    """The direction in the tags that a pad received, or None."""
     number = 0
     while event := pad.get_sticky_event(Gst.EventType.TAG, number):
         if (direction := direction_of(event.parse_tag())) is not None:
@@ -29,15 +29,15 @@ def told(pad):
 
 
 def source_of(pad):
-    """The element from which frames come to a sink pad, through elements with one input."""
+    """The element that sends frames to a sink pad, through elements with one input."""
     element = pad.get_peer().get_parent_element() if pad.get_peer() else None
     inner = element.get_static_pad("sink") if element and not isinstance(element, Gst.Bin) else None
     return source_of(inner) if inner else element
 
 
 def direction_before(pad):
-    """The direction in the tags that came to any pad of the source before a sink pad, or None. A decoder passes the
-    tags on only after its caps. But zones in pixels need the caps of the rotated picture."""
+    """The direction in the tags of any pad of the source before a sink pad, or None. A decoder passes the tags on only
+    after its caps, but zones in pixels need the caps of the rotated picture."""
     source, found = source_of(pad), []
     if isinstance(source, Gst.Bin):
         source.iterate_recurse().foreach(lambda each: found.extend(map(told, each.pads)))
@@ -45,8 +45,8 @@ def direction_before(pad):
 
 
 def keep(pad):
-    """Gives a sink pad the frames as players show them: puts a videoflip before it when a tag says that they are
-    rotated. Without a tag there is no videoflip, because it would copy frames, and download them from a GPU."""
+    """Gives a sink pad the frames as players show them: inserts a videoflip if a tag says that players rotate them.
+    Without a tag there is no videoflip, because it would copy frames, and download them from a GPU."""
     done = []
 
     def on_event(pad, info):
@@ -57,8 +57,8 @@ def keep(pad):
         if direction is None:
             return Gst.PadProbeReturn.OK
         done.append(True)
-        # No frame is on its way yet, because caps and tags come before frames, in their thread. The new elements get
-        # all events that the source has sent, except for this one.
+        # No frame is on its way yet, because caps and tags precede frames in their thread. The new elements get all
+        # events that the source has sent, except this one.
         source, pipeline = pad.get_peer(), pad.get_parent_element().get_parent()
         flip = Gst.parse_bin_from_description(f"videoconvert ! videoflip video-direction={direction.value_nick}", True)
         flip.set_name(NAME)
@@ -69,7 +69,7 @@ def keep(pad):
         source.link(flip.get_static_pad("sink"))
         if event.type == Gst.EventType.CAPS:
             for each in source.get_sticky_event(Gst.EventType.STREAM_START, 0), event:
-                if each:  # a source that is being stopped has no events any more
+                if each:  # a source that is being stopped no longer has events
                     flip.get_static_pad("sink").send_event(each)
         return Gst.PadProbeReturn.DROP
 

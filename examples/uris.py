@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""URIs of inputs: which file one names, how GStreamer gets it, and what of it people may see.
+"""URIs of inputs: the file that a URI names, its form for GStreamer, and its form to display.
 
-User, password and most values of a query are secrets. They must not come into names, titles, tables, logs and errors,
-so every program here shows a location by shown() or names_of(), and a text of another program by hide()."""
+User, password and most values of a query are secrets. They must not appear in names, titles, tables, logs and errors,
+so every program here displays a location with shown() or names_of(), and texts of other programs with hide()."""
 import collections
 import re
 import urllib.parse
 
 URI = re.compile(r"[a-z][-+.a-z0-9]*://", re.I)
-SECRET = "***"  # stands for what is left out
-# Parameters of a query that say what a camera sends. All others may be secret, whatever their name.
+SECRET = "***"  # replaces hidden parts
+# Query parameters that describe the stream of a camera. All others may be secret, whatever their name.
 HARMLESS = frozenset("cam camera ch channel codec format fps height id profile quality resolution stream subtype "
                      "track video width".split()
 )
-# A user may contain any character, so it ends at the last @. An @ behind a host such as [::1]:554 belongs to the path.
+# A user may contain any character, so it ends at the last @. An @ after a host such as [::1]:554 belongs to the path.
 USER = re.compile(r"(?!\[[^\]/?#@]*\](?::[0-9]*)?(?:[/?#]|$))(?=[^/?#]*[:@])(.*)@([^@]*)", re.S)
 # Some recorders have the password in the path.
 IN_PATH = re.compile("[^/?#]*(?:user|pass|pwd|token|key)[^/?#=]*=[^/?#]*", re.I)
-# How a program reads an input: a fragment, which no server gets. A fragment with other names belongs to the URI.
+# Options for this program: a fragment, which no server gets. A fragment with other names belongs to the URI.
 OPTIONS = re.compile("#((?:every|certificate)=[^&#/?@]*(?:&(?:every|certificate)=[^&#/?@]*)*)$")
 HOST_AND_PORT = re.compile("[^/?#@]*:[0-9]+[/?#]")
 
@@ -43,8 +43,8 @@ def options_of(location):
 
 
 def opened(location):
-    """A URI as elements get it, without options: characters of the user that would end the host for them are escaped,
-    and so is a % that begins no escape."""
+    """The form of a URI for elements, without options. Characters of the user that would end the host for them are
+    escaped, and so is a % that does not begin an escape."""
     if options_of(location):
         location = OPTIONS.sub("", location)
     user = user_of(location)
@@ -62,13 +62,12 @@ def _shown_parameter(text):
 
 
 def _parameters(location):
-    """The parameters of the query of a URI."""
     return re.split("[&;]", location.partition("#")[0].partition("?")[2])
 
 
 def shown(location):
-    """A location to display: a path as it is; a URI without user, password and fragment, and with *** for the values of
-    its query that may be secret. Where it is not clear which part is the password, only the scheme is left."""
+    """A location to display: a path unchanged; a URI without user, password and fragment, and with *** for the values
+    of its query that may be secret. If it is unclear which part is the password, only the scheme is left."""
     if path_of(location) is not None:
         return location
     scheme, _, rest = location.partition("://")
@@ -81,13 +80,13 @@ def shown(location):
 
 
 def name_of(location):
-    """What a location is called in errors: the path of a file, or shown()."""
+    """The name of a location in errors: the path of a file, or shown()."""
     path = path_of(location)
     return shown(location) if path is None else path
 
 
 def names_of(locations):
-    """shown() of each location, by location. Different locations that look the same then are numbered."""
+    """shown() of each location, by location. Different locations that look the same are numbered."""
     names, counts = {}, collections.Counter()
     for location in dict.fromkeys(locations):
         name = shown(location)
@@ -97,8 +96,8 @@ def names_of(locations):
 
 
 def _secrets_of(location):
-    """What hide() looks for outside of URIs, the longest first. Short texts are left out, because they are parts of
-    other words."""
+    """The texts that hide() removes outside URIs, the longest first. Short texts are excluded, because they are parts
+    of other words."""
     found = {user_of(location), user_of(opened(location)), *IN_PATH.findall(location.partition("?")[0])}
     if shown(location).endswith(f"://{SECRET}"):
         found.add(location.partition("://")[2])
@@ -110,7 +109,7 @@ def _secrets_of(location):
 
 
 def hide(text, location=""):
-    """A text, such as an error of an element, without the secrets of a location and of each URI in it."""
+    """A text, such as an element's error, without the secrets of a location and of each URI in it."""
     if path_of(location) is None:
         for uri in (location, opened(location)):
             text = text.replace(uri, shown(location))

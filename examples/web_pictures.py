@@ -1,33 +1,31 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Pictures of cameras that come by HTTP, in a uridecodebin: Motion JPEG, and snapshot URLs, which answer each request
-with one JPEG.
+"""Pictures of HTTP cameras in a uridecodebin: Motion JPEG, and snapshot URLs, which answer each request with one JPEG.
 
-    http source ─┬─ multipart ─→ multipartdemux ─→ …    the first picture goes on at once: no other pad is waited for
-                 ├─ a JPEG ────→ one buffer ───→ …      and the source is started again for the next one
+    http source ─┬─ multipart ─→ multipartdemux ─→ …    the first picture passes at once: no other pad is awaited
+                 ├─ a JPEG ────→ one buffer ───→ …      and the source restarts for the next one
                  └─ anything else passes
 
-Frames get the time at which they came."""
+Frames get their time of arrival."""
 import re
 import threading
 import time
 
 from common import Gst
 
-PICTURES = b"\xff\xd8\xff", b"\x89PNG"  # how JPEG and PNG begin
+PICTURES = b"\xff\xd8\xff", b"\x89PNG"  # the first bytes of JPEG and PNG
 NEXT, MOST = b"\xff\xd9\xff\xd8", 1  # one JPEG ends and another one begins; more often: a stream without an end
 LARGEST = 64 * 2**20  # bytes of a picture
 EVERY = 1.0  # seconds between two requests
 
 
 class WebPictures:
-    """Watches a source element, in a pipeline that has not started. `every`: seconds from the begin of one request to
-    the begin of the next. `live` is called, in the streaming thread, if the source delivers live pictures instead of a
-    file."""
+    """Watches a source element in a pipeline that has not started. `every`: seconds between the beginnings of two
+    requests. `live` is called, in the streaming thread, if the source delivers live pictures instead of a file."""
 
     def __init__(self, source, every=None, live=lambda: None):
         self.source, self.every, self.live = source, every or EVERY, live
-        self.data, self.joints, self.asked = None, 0, 0.0  # data: of a picture; None: nothing came yet
-        self.began = None  # when the first picture came, in seconds on the monotonic clock
+        self.data, self.joints, self.asked = None, 0, 0.0  # data: of a picture; None: nothing has arrived yet
+        self.began = None  # time of the first picture, in seconds on the monotonic clock
         self.pushing = self.endless = False
         kinds = Gst.PadProbeType.BUFFER | Gst.PadProbeType.EVENT_DOWNSTREAM
         source.get_static_pad("src").add_probe(kinds, self.on_source)
@@ -38,8 +36,8 @@ class WebPictures:
             self.live()
 
     def stamped(self, buffer):
-        """A buffer with the time at which it came. (The time of the pipeline's clock is not known before the first
-        picture, and wrong while the pipeline starts.)"""
+        """A buffer with its time of arrival. The time of the pipeline's clock is unknown before the first picture, and
+        wrong while the pipeline starts."""
         buffer.pts = int((time.monotonic() - self.began) * Gst.SECOND)
         return buffer
 
@@ -76,7 +74,7 @@ class WebPictures:
         return Gst.PadProbeReturn.DROP
 
     def on_end(self, pad):
-        """A picture is there. The stream does not end: the next one is asked for when it is due."""
+        """A picture is complete. The stream does not end: the next picture is requested when it is due."""
         picture = self.stamped(Gst.Buffer.new_wrapped(bytes(self.data)))
         # The pad itself is at its end.
         if pad.get_peer().chain(picture) not in (Gst.FlowReturn.FLUSHING, Gst.FlowReturn.EOS):
@@ -86,7 +84,7 @@ class WebPictures:
         return Gst.PadProbeReturn.DROP
 
     def ask(self):
-        """Starts the source again, unless the pipeline stops meanwhile."""
+        """Restarts the source, unless the pipeline stops meanwhile."""
         if self.stops():
             return
         self.source.set_state(Gst.State.READY)
@@ -110,12 +108,12 @@ class WebPictures:
         if is_picture(pad):
             self.begin()
             pad.add_probe(Gst.PadProbeType.BUFFER, self.on_picture)
-        else:  # sound: nobody takes it
+        else:  # sound is dropped
             pad.add_probe(Gst.PadProbeType.BUFFER, lambda *_: Gst.PadProbeReturn.DROP)
 
     def on_picture(self, pad, info):
         buffer = info.get_buffer()
-        if self.pushing or buffer.pts != Gst.CLOCK_TIME_NONE:  # its source gives times, if do-timestamp is set
+        if self.pushing or buffer.pts != Gst.CLOCK_TIME_NONE:  # its source gives times if do-timestamp is set
             return Gst.PadProbeReturn.OK
         flags = Gst.BufferCopyFlags.FLAGS | Gst.BufferCopyFlags.META | Gst.BufferCopyFlags.MEMORY
         return self.push(pad, buffer.copy_region(flags, 0, buffer.get_size()))  # shares the memory

@@ -17,8 +17,8 @@ static gboolean plugin_init(GstPlugin* plugin) {
   return registered;
 }
 
-/// The version of GStreamer, followed by the version of the plugin: gst-inspect-1.0 --exists does not find plugins with
-/// a version below the version of GStreamer.
+/// The version of GStreamer, followed by the version of the plugin: gst-inspect-1.0 --exists does not find plugins
+/// whose version is below that of GStreamer.
 static const gchar* version() {
   static gchar text[64];
   guint major, minor, micro, nano;
@@ -27,7 +27,7 @@ static const gchar* version() {
   return text;
 }
 
-/// Where the project's front page is.
+/// The address of the project's front page.
 static const gchar* origin() {
   static const std::string uri = cudavision::doc_uri("README.md");
   return uri.empty() ? PACKAGE : uri.c_str();

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Completes a folder of packages (release/build.sh, of each machine):   release/finish.sh [OUT_FOLDER]      (dist)
+# Completes a folder of packages (made with release/build.sh on each machine):   release/finish.sh [OUT_FOLDER]
+# (dist)
 # Adds the source archive, NOTES.md and SHA256SUMS.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

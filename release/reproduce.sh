@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Builds twice, in two folders of different names and depths without a cache, and compares the bytes:
+# Builds twice without a cache, in two folders of different names and depths, and compares the bytes:
 #   release/reproduce.sh objects | wheel | deb
-# objects compiles one C++ file, and one file for CUDA if there is a toolkit: seconds. wheel and deb build the whole
-# package with gst/packaging; CUDA and CUDA_ARCH are theirs. Prints the checksums. Exit status 1 if they differ.
+# `objects` compiles one C++ file, and one CUDA file if there is a toolkit; this takes seconds. `wheel` and `deb` build
+# the whole package with gst/packaging, which uses CUDA and CUDA_ARCH. Prints the checksums. Exit status 1 if they
+# differ.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 kind=${1:-}
@@ -13,7 +14,7 @@ case $kind in objects | wheel | deb) ;; *) echo 'usage: release/reproduce.sh obj
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export CCACHE_DISABLE=1
-# Whether there is a compiler whose objects can be the same: from CUDA 12.9 on.
+# Whether there is a compiler with reproducible objects: CUDA 12.9 or newer.
 knows_seed() {
   local version
   version=$("$root/kernels/find_nvcc.sh" --version) || return 1

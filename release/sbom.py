@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Writes what is in a wheel or a Debian package as SPDX 2.3 in JSON:  sbom.py FILE >FILE.spdx.json
+"""Writes the contents of a wheel or a Debian package as SPDX 2.3 in JSON:  sbom.py FILE >FILE.spdx.json
 
-Each file with its checksums; each dependency with its version and licence: the shared libraries that the plugin loads,
-as the packages that the installed system has for them; what a Debian package depends on; and the CUDA runtime, if it is
-linked in. A dependency whose licence is not in LICENSES is an error. The date is SOURCE_DATE_EPOCH, or the date of
-debian/changelog. The version of CUDA is the version of the nvcc that kernels/find_nvcc.sh finds, which built it.
+Lists each file with its checksums, and each dependency with its version and licence. The dependencies are the shared
+libraries that the plugin loads, as packages of the installed system; the dependencies of a Debian package; and the CUDA
+runtime, if it is linked in. A dependency whose licence is not in LICENSES is an error. The date is SOURCE_DATE_EPOCH,
+or the date of debian/changelog. The version of CUDA is the version of the nvcc that kernels/find_nvcc.sh finds, which
+built the plugin.
 """
 import datetime
 import email.utils
@@ -23,8 +24,8 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LICENSE = "LGPL-2.1-or-later"
-# The licences that the projects declare, by names of libraries and packages. The parts that the plugin uses; what else
-# a package has may have others.
+# The licences that the projects declare, by names of libraries and packages. They apply to the parts that the plugin
+# uses; other parts of a package may have other licences.
 LICENSES = [
     (r"libgst|libgstreamer|gstreamer1\.0-", "LGPL-2.0-or-later"),
     (r"lib(glib|gobject|gmodule|gio)-?2\.0", "LGPL-2.1-or-later"),

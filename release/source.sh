@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packs the last commit:   release/source.sh [OUT_FOLDER]      (dist)
-# OUT_FOLDER/cudavision-VERSION.tar.xz, and Debian's source package of it: cudavision_VERSION.orig.tar.xz,
+# Makes OUT_FOLDER/cudavision-VERSION.tar.xz, and Debian's source package: cudavision_VERSION.orig.tar.xz,
 # .debian.tar.xz, .dsc (needs dpkg-dev). The same commit gives the same bytes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

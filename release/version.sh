@@ -5,8 +5,8 @@
 #   release/version.sh NEW           writes it into all files that have it, and dates the newest section of CHANGELOG.md
 #   release/version.sh --next NEW    opens a section for it in CHANGELOG.md, after a release
 #   release/version.sh --check       fails if the files differ
-# A release is: release/version.sh 0.2.0 && git commit -am 'Release 0.2.0' && git tag v0.2.0, and a push of the tag.
-# ROOT is the source tree (this one), SOURCE_DATE_EPOCH the time of the release (now).
+# To release, run release/version.sh 0.2.0 && git commit -am 'Release 0.2.0' && git tag v0.2.0, and push the tag. ROOT
+# is the source tree (this one), SOURCE_DATE_EPOCH the time of the release (now).
 set -euo pipefail
 cd "${ROOT:-$(dirname "${BASH_SOURCE[0]}")/..}"
 fail() { echo "$*" >&2; exit 1; }
@@ -22,7 +22,7 @@ check() {
       fail "meson.build has the version ${version:-(none)}, but ${each/of_/the file of } has $($each)"
   done
 }
-new_section() {  # a section of Debian's changelog; the packages are dated by it
+new_section() {  # a section of Debian's changelog, which dates the packages
   printf 'cudavision (%s-1) %s; urgency=medium\n\n  * New upstream release: see CHANGELOG.md.\n\n -- %s  %s\n' \
     "$1" "$2" 'cudavision developers <cudavision@localhost>' \
     "$(LC_ALL=C date --utc --rfc-email --date="@$now")" >debian/changelog

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Runs a command of bash with the last commit in a Debian for arm64, which qemu emulates:   tests/arm64.sh [COMMAND]
+# Runs a bash command on the last commit in a Debian for arm64, which qemu emulates:   tests/arm64.sh [COMMAND]
 # Without COMMAND it builds the CPU backend and tests the kernels and the elements. Other commands:
-#   tests/arm64.sh 'gst/packaging/deb.sh dist'      the Debian package; what it leaves in dist is then in dist here;
-#                                                   wheel.sh likewise
-# CUDA=1 also builds the CUDA backend, for SBSA (90), which nothing here can run: NVIDIA's compiler for this machine and
+#   tests/arm64.sh 'gst/packaging/deb.sh dist'      the Debian package; files that it leaves in dist are copied to dist
+#                                                   here; the same applies to wheel.sh
+# CUDA=1 also builds the CUDA backend for SBSA (90), which nothing here can run: NVIDIA's compiler for this machine and
 # its libraries for arm64 come from PyPI into COMPAT_DIR/cuda-arm64. An example:
 #   CUDA=1 tests/arm64.sh 'gst/packaging/deb.sh dist'
-# The compiler is this machine's g++-aarch64-linux-gnu, so that compiling takes no longer than for this machine; all
-# else is emulated. mmdebstrap makes the Debian in COMPAT_DIR (~/.cache/cudavision; 3 GB) and only unpacks its packages:
-# nothing of it runs meanwhile, which would take half an hour. SUITE is the release (bookworm). Exit status 77 (skipped)
-# as tests/roots.sh says.
+# The compiler is this machine's g++-aarch64-linux-gnu, so compiling is as fast as for this machine; everything else is
+# emulated. mmdebstrap makes the Debian in COMPAT_DIR (~/.cache/cudavision; 3 GB). It only unpacks the packages, because
+# running their scripts would take half an hour. SUITE is the release (bookworm). Exit status 77 (skipped) as in
+# tests/roots.sh.
 set -euo pipefail
 # shellcheck source=tests/roots.sh
 . "$(dirname "${BASH_SOURCE[0]}")/roots.sh"
@@ -20,7 +20,7 @@ debian=$cache/$suite-arm64
 ((EUID == 0)) || skip 'only root can make a Debian in a folder'
 needs_roots mmdebstrap qemu-user-static g++-aarch64-linux-gnu dpkg-dev
 
-# Unpacked packages are taken for installed ones, so that tools of Debian know which package has a library.
+# Registers unpacked packages as installed, so that Debian's tools know which package has a library.
 enter_into_database() {
   local file name info
   cd "$debian"
@@ -39,7 +39,7 @@ enter_into_database() {
   done >var/lib/dpkg/status
 }
 
-# What the packages' own scripts would do, as far as it is needed here.
+# Does the necessary part of what the packages' own scripts would do.
 set_up() {
   cp usr/share/base-passwd/passwd.master etc/passwd
   cp usr/share/base-passwd/group.master etc/group
@@ -66,7 +66,7 @@ if [[ ! -e $debian/complete ]]; then
   touch "$debian/complete"
 fi
 
-# nvcc runs on this machine's processor, and finds what it needs for the other one in the folder of that target.
+# nvcc runs on this machine's processor, and finds the files for the other processor in the folder of that target.
 make_toolkit() {  # FOLDER
   local pip=(/usr/bin/python3 -m pip install --quiet --disable-pip-version-check) platform others=()
   install_nvcc "$1"

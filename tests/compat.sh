@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs the whole suite (tests/run.sh) in other Debian releases:   tests/compat.sh [SUITE …]      (trixie sid)
 # debootstrap makes each release in a folder. The script tests the last commit, which installs the packages that it
-# needs. If this machine has a CUDA toolkit, the releases use it, read-only. Exit status 77 (skipped) if a release
-# cannot be made: without root or sudo, without debootstrap, without a network, or where mounting is forbidden.
-# BUNDLE=1 also packs dist/cudavision-gpu-SUITE.tar.xz (tests/gpu-bundle.sh). COMPAT_RUN is the command to run instead
-# of tests/run.sh. COMPAT_DIR holds the releases (~/.cache/cudavision; 3 GB each): remove a folder there to make it
-# again. COMPAT_MIRROR is the mirror.
+# needs. If this machine has a CUDA toolkit, the releases use it read-only. Exit status 77 (skipped) if a release cannot
+# be made: without root or sudo, debootstrap or a network, or where mounting is forbidden. BUNDLE=1 also packs
+# dist/cudavision-gpu-SUITE.tar.xz (tests/gpu-bundle.sh). COMPAT_RUN is a command to run instead of tests/run.sh.
+# COMPAT_DIR contains the releases (~/.cache/cudavision; 3 GB each): remove a folder there to make it again.
+# COMPAT_MIRROR is the mirror.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if (($# == 0)); then set -- trixie sid; fi

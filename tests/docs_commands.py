@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs the commands of the pages:  docs_commands.py PROJECT_FOLDER BUILD_FOLDER [PAGE]…
 
-The pages are README.md, docs/**/*.md and examples/*/README.md. Each command of their ```sh blocks runs by itself in
-bash, in a folder that looks like the project with its build, and has the inputs that the pages name (clip.mp4, clips …:
-see make_inputs). SUBSTITUTES says what is replaced: sinks that need a screen, cameras, sources without an end, and `…`
-for the rest of a pipeline. A command passes if it exits with 0 and no element posts a warning. A comment in front of a
-block says more about it:
+The pages are README.md, docs/**/*.md and examples/*/README.md. Each command of their ```sh blocks runs separately in
+bash, in a folder that looks like the project with its build and has the inputs that the pages name (clip.mp4, clips …:
+see make_inputs). SUBSTITUTES lists the replacements: for sinks that need a screen, cameras, sources without an end, and
+`…` for the rest of a pipeline. A command passes if it exits with 0 and no element posts a warning. A comment before a
+block changes this:
 
   <!-- not run: REASON -->   the block is skipped; REASON says what it needs and which test runs it instead
   <!-- needs: MODULE -->     the block is skipped where Python has no such module
@@ -14,8 +14,8 @@ block says more about it:
   <!-- fails: TEXT -->       its last command fails, with TEXT in its output
   <!-- file: NAME -->        the block is a file, which the commands of the page use
 
-Programs in Python are compiled; links between pages, with their anchors, are checked. Exit status: 0; 1 with the
-failures; 77 without Python's bindings of GStreamer or without its encoders.
+Python programs are compiled. Links between pages, including anchors, are checked. Exit status: 0; 1 with the failures;
+77 without Python's bindings of GStreamer or without its encoders.
 """
 import argparse
 import concurrent.futures
@@ -40,23 +40,24 @@ except (ImportError, ValueError) as error:
     print(f"skipped: no Python bindings of GStreamer ({error})")
     sys.exit(77)
 
-LIMIT = 600  # seconds after which a command hangs; none needs nearly as many, on the busiest machine
-# A block of another language could be a command that nobody runs.
+LIMIT = 600  # seconds after which a command counts as hanging; none takes nearly as long, even on the busiest machine
+# A block in another language could be a command that nobody runs.
 LANGUAGES = {"", "c", "dockerfile", "ini", "json", "python", "sh", "text", "toml", "yaml"}
-# What is replaced in a command, in this order.
+# The replacements in a command, in this order.
 SUBSTITUTES = [
     (r"^… !", "gst-launch-1.0 … !"),                                                # a pipeline without its beginning
     (r"(gst-launch-1\.0 (?:-\w )*)… !", r"\1filesrc location=clip.mp4 ! decodebin !"),
     (r"! …$", "! fakesink"),
     (r"! detector !", "! identity !"),
     (r"rtspsrc location=\S+ ! rtph264depay", "filesrc location=clip.mp4 ! qtdemux"),  # cameras
+    (r"uridecodebin uri=rtsp://\S+", "filesrc location=clip.mp4 ! decodebin"),
     (r"rtsp://\S+|/dev/video\d", "clip.mp4"),
     (r"v4l2src device=\S+", "videotestsrc"),
     (r"(?<![\w-])videotestsrc(?![^!]*num-buffers)", "videotestsrc num-buffers=10"),    # without an end
     (r"(motion-alarm .*)\btest$", r"\1test:30"),
     (r"(?:gl|x|auto)\w*videosink|autovideosink", "fakesink"),                        # a screen
 ]
-NEEDS_GPU = {"nvh264dec": "avdec_h264"}  # replaced where GStreamer has no such element
+NEEDS_GPU = {"nvh264dec": "avdec_h264"}  # replaced if GStreamer lacks the element
 
 
 @dataclasses.dataclass
@@ -71,13 +72,13 @@ class Block:
         return f"{self.page}:{self.line}"
 
     def commands(self):
-        """The commands without comments; a line that ends with a backslash continues in the next one."""
+        """The commands without comments. A line that ends with a backslash continues on the next one."""
         lines = re.sub(r"\\\n\s*", "", self.text).splitlines()
         return [line for line in (re.sub(r"(^|\s+)#\s.*", "", line).strip() for line in lines) if line]
 
 
 def blocks_of(page, text):
-    """The blocks of a page. Raises ValueError if one is not understood."""
+    """The blocks of a page. Raises ValueError for a block that it does not understand."""
     found = []
     for match in re.finditer(r"((?:^<!-- .*? -->\n)*)^( *)```([^\n`]*)\n(.*?)^\2```$", text, re.M | re.S):
         marks = dict(mark.split(": ", 1) for mark in re.findall(r"<!-- ([\w ]+: .*?) -->", match[1]))
@@ -95,9 +96,9 @@ def blocks_of(page, text):
 
 
 def start_gstreamer(build, work):
-    """Only this build of the plugin, and its own registry, here and in all commands."""
+    """Uses only this build of the plugin and a separate registry, here and in all commands."""
     os.environ.update(GST_PLUGIN_PATH=str(build / "gst"), GST_REGISTRY=str(work / "registry.bin"))
-    os.environ.pop("GST_PLUGIN_PATH_1_0", None)  # it would win over what a page exports
+    os.environ.pop("GST_PLUGIN_PATH_1_0", None)  # it would take precedence over the setting on a page
     Gst.init(None)
     for element in ("openh264enc", "mp4mux", "jpegenc", "avdec_h264"):
         if not Gst.ElementFactory.find(element):
@@ -108,12 +109,12 @@ def start_gstreamer(build, work):
 
 
 def make_inputs(folder, project, build):
-    """The folder in which commands run: the project, its build, and the files that the pages name."""
+    """Makes the folder in which commands run: the project, its build, and the files that the pages name."""
     for name in ("docs", "examples", "gst", "tests"):
         (folder / name).symlink_to(project / name)
     (folder / "build").symlink_to(build)
     (folder / "bin").mkdir()
-    (folder / "bin" / "python3").symlink_to(sys.executable)  # the one with the bindings
+    (folder / "bin" / "python3").symlink_to(sys.executable)  # the Python with the bindings
     (folder / "clips").mkdir()
     (folder / "photos").mkdir()
 
@@ -130,11 +131,12 @@ def make_inputs(folder, project, build):
         shutil.copy(folder / "clip.mp4", folder / name)
     for name in ("page.jpg", "photos/1.jpg", "photos/2.jpg"):
         shutil.copy(folder / "photo.jpg", folder / name)
-    shutil.copy(folder / "photo.png", folder / "wall.png")
+    for name in ("logo.png", "wall.png"):
+        shutil.copy(folder / "photo.png", folder / name)
 
 
 def run(command, folder, environment):
-    """The exit status and the output of a command. It is killed with all its processes after LIMIT seconds."""
+    """The exit status and the output of a command. After LIMIT seconds, it is killed with all its processes."""
     process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", command], cwd=folder, env=environment,
                                stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
@@ -157,7 +159,7 @@ def substitute(command):
 
 
 def wrong_pad_property(command):
-    """gst-launch-1.0 says nothing about a property that a pad lacks, or about a wrong value of one."""
+    """Finds properties that a pad lacks, and wrong values. gst-launch-1.0 says nothing about them."""
     pad = Gst.ElementFactory.make("cudablend").request_pad_simple("sink_%u")
     for name, value in re.findall(r"\bsink_\d+::([\w-]+)=(\S+)", command):
         spec = pad.find_property(name)
@@ -177,8 +179,8 @@ class Tester:
                             "GST_DEBUG_NO_COLOR": "1"}
 
     def test_page(self, page, blocks):
-        """Runs the blocks of a page. Returns the numbers of commands that ran and of programs, the skips, and
-        the failures."""
+        """Runs the blocks of a page. Returns the numbers of executed commands and compiled programs, the skips, and the
+        failures."""
         counts, skips, failures = {"commands": 0, "blocks": 0, "programs": 0}, [], []
         folder = self.work / re.sub(r"\W", "_", str(page))
         shutil.copytree(self.work / "inputs", folder, symlinks=True)
@@ -212,7 +214,7 @@ class Tester:
             changed = substitute(command)
             wrong = wrong_pad_property(command)
             assert not wrong, f"{block}: {command}\n{wrong}"
-            if re.match(r"export |cd ", changed):  # for the commands after it
+            if re.match(r"export |cd ", changed):  # for later commands
                 settings += changed + "\n"
                 continue
             status, output = run(settings + changed, folder, environment)
@@ -228,13 +230,13 @@ class Tester:
 
 
 def anchors_of(text):
-    """The anchors that GitHub makes of headings."""
+    """The anchors that GitHub makes from headings."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def wrong_links(project, page, text):
-    """A line for each link of a page to a file or a heading that does not exist."""
+    """A line for each link of a page to a missing file or heading."""
     wrong = []
     for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)):
         if re.match(r"\w+:", target):

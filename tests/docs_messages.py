@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Checks that each message of the elements can be found in docs/:  docs_messages.py PROJECT_FOLDER
 
-Reads the literals of errors and warnings in gst/base, gst/elements and kernels. The longest piece of each one, without
-what is filled in, must stand in troubleshooting.md; a wrong setting's message may also stand on an element's page.
-Exit status: 0; 1 with the missing ones.
+Reads the literals of errors and warnings in gst/base, gst/elements and kernels. The longest fixed piece of each one
+must be in troubleshooting.md; a message about a wrong setting may be on the element's page instead. Exit status: 0; 1
+with the missing ones.
 """
 import re
 import sys
@@ -12,9 +12,9 @@ from pathlib import Path
 
 CALL = re.compile(r"(Status::(?:resource|frame|settings)|GST_ELEMENT_(?:ERROR|WARNING)|\bcheck)\s*\(")
 LITERAL = r'"(?:[^"\\]|\\.)*"'
-# Messages that no user can cause: checks that the elements make before the kernels do.
+# Messages that no user can cause, because the elements check this before the kernels.
 INTERNAL = {
-    ": it must be 0 to 1 in each of red, green and blue", "): it must lie inside of the picture of ", "the plan has ",
+    ": it must be 0 to 1 in each of red, green and blue", "): it must lie inside the picture of ", "the plan has ",
     ": every weight must be a number", ": it must be 1, 2, 4 or 8", " corners: at most ", "1 to ", "at most ", "sink_",
     "border must be constant, replicate, reflect, wrap or reflect-101 for a Gaussian", " pads: at most ",
     "weights is empty: a custom kernel needs kernel-width × kernel-height weights, or choose a preset",
@@ -23,7 +23,7 @@ INTERNAL = {
 
 
 def arguments_after(text, start):
-    """The text between the parenthesis that ends before `start` and its partner."""
+    """The text from the parenthesis that ends before `start` to its partner."""
     depth = 1
     for match in re.finditer(rf"{LITERAL}|[()]", text[start:]):
         depth += {"(": 1, ")": -1}.get(match[0], 0)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Checks the tables in docs/ against the plugin:  docs_test.py DOCS_FOLDER
 
-Properties (names, types, defaults, ranges, choices), messages of wrong settings, formats. GStreamer must find
-the plugin (GST_PLUGIN_PATH_1_0). Exit status: 0; 1 with a line for each difference; 77 without the Python bindings of
-GStreamer.
+Compares properties (names, types, defaults, ranges, choices), messages of wrong settings, and formats. GStreamer must
+find the plugin (GST_PLUGIN_PATH_1_0). Exit status: 0; 1 with a line for each difference; 77 without the Python bindings
+of GStreamer.
 """
 import re
 import sys
@@ -30,7 +30,7 @@ def differ(page, text):
 
 
 def tables(page):
-    """The tables of a page: for each one the header's cells and a list of rows of cells."""
+    """The tables of a page, each as the cells of its header and a list of rows of cells."""
     found, rows = [], []
     for line in page.read_text(encoding="utf-8").splitlines() + [""]:
         if line.startswith("|"):
@@ -63,7 +63,7 @@ def nick_of(spec, number):
 
 
 def choices(spec):
-    """The nicks of an enum. (PyGObject's classes of enums changed with version 3.52.)"""
+    """The nicks of an enum. PyGObject's enum classes changed with version 3.52."""
     numbers = getattr(spec.enum_class, "__enum_values__", None)
     if numbers is None:
         numbers = range(spec.enum_class.minimum, spec.enum_class.maximum + 1)

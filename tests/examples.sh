@@ -3,7 +3,7 @@
 # Runs one of the examples on a short synthetic input and decodes its output:
 #   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | motion-alarm-service | integral_numbers.py |
 #     cross-fade.py | torch_model.py | cupy_kernel.py | RECIPE
-# Needs a finished build in BUILD_DIR (build). Exit status 77 (skipped) if the example needs something that is not
+# Needs a finished build in BUILD_DIR (build). Exit status 77 (skipped) if something that the example needs is not
 # installed.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -12,7 +12,7 @@ export BUILD_DIR GST_PLUGIN_PATH=$BUILD_DIR/gst INSTALL=0 FRAMES=20
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# frames_of FILE: prints the number of frames that decoding gives.
+# frames_of FILE: prints the number of decoded frames.
 frames_of() {
   gst-launch-1.0 -v filesrc location="$1" ! decodebin ! identity silent=false ! fakesink silent=true |
     grep -c ': last-message = chain '
@@ -23,7 +23,7 @@ expect() {  # what expected found
     exit 1
   fi
 }
-HANGS=900  # seconds that no command needs, however busy the machine is
+HANGS=900  # longer than any command takes on the busiest machine, in seconds
 # status_of EXPECTED COMMAND…: runs a command with its output in $work/out and $work/err, and checks its exit status.
 status_of() {
   local expected=$1 status=0
@@ -68,7 +68,7 @@ check_alarm() {
   rm -- *.jpg
   fails 2 "${alarm[@]}"
   check_usage "$1"
-  # Any characters in a name, and any length: each input gets its picture, and no picture is overwritten.
+  # Names may have any characters and any length: each input gets its picture, and no picture is overwritten.
   mkdir names other
   cp 'a "b" ü.avi' names/x
   cp 'a "b" ü.avi' other/x
@@ -131,7 +131,7 @@ fails() {
   expect "lines on stderr of ${*:2}" 1 "$(wc -l <"$work/err")"
 }
 # check_names SCRIPT INPUT [ARGUMENT…]: checks an example that makes one file from another (SCRIPT INPUT OUTPUT
-# ARGUMENT…): with unusual names, with files that it cannot read or write, and with wrong usage.
+# ARGUMENT…) with unusual names, with files that it cannot read or write, and with wrong usage.
 check_names() {
   local script=$1 input=$2 name before
   shift 2
@@ -195,7 +195,7 @@ case $1 in
     status_of 0 "$report" --clip="$name" --out='o" ! filesink location="victim'
     expect 'files of motion_report.py' $'frames.csv\nmotion.jsonl\nobjects.csv\nreport.html' \
       "$(ls -A 'o" ! filesink location="victim')"
-    # A folder, with names that are HTML, and with a clip that is none.
+    # A folder with names that contain HTML, and with a clip that is not a video.
     mkdir clips
     script='<script>alert(1)<!-- "><img src=x onerror=alert(2)> {{video}} &amp;.avi'
     cp clip.avi "clips/$script"
@@ -236,7 +236,7 @@ case $1 in
     status_of 2 "$program" --no-such test:3
     status_of 2 "$program" --every=-1 test:3
     status_of 1 "$program" --threshold=300 test:3
-    # Without metas cudadiff may report after the frame has gone on.
+    # Without metas cudadiff may report after the frame has been pushed.
     rm -- *.jpg
     status_of 0 "$program" --set attach-roi=false --snapshots=. test:30
     expect 'events without metas' 'test:30 1 1 1' "$(events_of "$work/out")"
@@ -248,7 +248,7 @@ case $1 in
     # A second Ctrl-C ends it even if nobody reads its output.
     mkfifo lines
     exec 3<>lines
-    dd if=/dev/zero of=lines oflag=nonblock bs=4096 status=none 2>/dev/null || true  # there is no room in it
+    dd if=/dev/zero of=lines oflag=nonblock bs=4096 status=none 2>/dev/null || true  # fills the FIFO
     "$program" --every=0 test:1000000 >lines &
     pid=$!
     for signal in INT INT; do
@@ -278,7 +278,8 @@ case $1 in
     done
     PATH=$PATH:/usr/sbin command -v mosquitto >/dev/null ||
       { echo 'skipped: no mosquitto (WITH=mqtt tests/run.sh installs it)'; exit 77; }
-    # Its tests are in Python, because they need a broker and cameras. They mostly wait, so the files run side by side.
+    # The tests of the service are in Python, because they need a broker and cameras. They mostly wait, so the files run
+    # in parallel.
     cd "$root/tests/examples/motion_alarm_service"
     tests=()
     for test in *_test.py; do
@@ -342,7 +343,7 @@ case $1 in
   cupy_kernel.py)
     needs_python
     /usr/bin/python3 -c 'import numpy' 2>/dev/null || { echo 'skipped: no python3-numpy'; exit 77; }
-    # White becomes dark: its luma is 235, and 20 afterwards.
+    # White becomes dark: its luma changes from 235 to 20.
     gst-launch-1.0 -q videotestsrc pattern=white num-buffers="$FRAMES" ! \
       video/x-raw,format=I420,width=160,height=120 ! jpegenc ! avimux ! \
       filesink location="$work/white.avi"
@@ -370,7 +371,7 @@ case $1 in
     "$root/examples/recipes/cross-fade.py" "$work/black.avi" "$work/white.avi" "$work/out.mkv" 0.5 0.5
     gst-launch-1.0 -q filesrc location="$work/out.mkv" ! decodebin ! videoconvert ! video/x-raw,format=GRAY8 ! \
       videoscale ! video/x-raw,width=4,height=4 ! filesink location="$work/raw"
-    # From the 11th frame on, white with alpha 0, 0.1, 0.2 …
+    # From the 11th frame on, white has alpha 0, 0.1, 0.2 …
     od -An -v -tu1 -w16 "$work/raw" | awk '
       { level[NR] = $6 }
       END {
@@ -433,7 +434,7 @@ case $1 in
     screen red "$work/red.avi"
     screen blue "$work/blue.avi"
     gst-launch-1.0 -q videotestsrc num-buffers=1 pattern=blue ! pngenc ! filesink location="$work/blue.png"
-    center() {  # R G B of the last frame's middle, each 0 or 1
+    center() {  # R G B in the middle of the last frame, each 0 or 1
       gst-launch-1.0 -q filesrc location="$work/out.mkv" ! decodebin ! videoconvert ! videoscale ! \
         video/x-raw,format=RGBx,width=4,height=4 ! filesink location="$work/raw"
       tail -c 64 "$work/raw" | od -An -tu1 -j 20 -N 3 | awk '{ print ($1 > 127), ($2 > 127), ($3 > 127) }'

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tries examples/quickstart.sh of the last commit as a newcomer does, in fresh Debians, and measures it:
+# Tries examples/quickstart.sh of the last commit as a new user would, in fresh Debians, and measures it:
 #   tests/first_minutes.sh [SUITE…]      (bookworm trixie)
-# Rows; MACHINES names some of them ('none toolkit gpu'):
+# Rows; MACHINES selects some of them ('none toolkit gpu'):
 #   none      no CUDA toolkit and no GPU
-#   toolkit   this machine's toolkit, and no GPU: the CPU backend alone is built, as before
-#   gpu       a GPU that a program nvidia-smi claims, and no toolkit: the compiler comes from PyPI, the code is for
-#             this GPU alone
-#   tests     tests/run.sh after `toolkit`, in the same folder, without running the tests: nothing is compiled twice but
-#             what has CUDA in it. TESTS=1 runs them all
-# Prints the seconds, the seconds of processor time, and how many programs wanted a processor before and after (the
-# load): figures count where nothing else runs. Fails if a row does not do what it says. Exit status 77 (skipped) as
-# tests/roots.sh says.
+#   toolkit   this machine's toolkit, and no GPU: only the CPU backend is built
+#   gpu       a GPU that a program nvidia-smi claims, and no toolkit: the compiler comes from PyPI, and the code is for
+#             this GPU only
+#   tests     tests/run.sh after `toolkit`, in the same folder, without running the tests: only CUDA code may be
+#             compiled twice. TESTS=1 runs all tests
+# Prints the seconds, the seconds of processor time, and the number of programs that wanted a processor before and after
+# (the load): figures are valid only on an idle machine. Fails if a row does something else. Exit status 77 (skipped) as
+# in tests/roots.sh.
 set -euo pipefail
 if (($# == 0)); then set -- bookworm trixie; fi
 # shellcheck source=tests/roots.sh
@@ -25,7 +25,7 @@ status=0 table=()
 load() { cut -d' ' -f1 /proc/loadavg; }
 wrong() { echo "$suite, $machine: $*" >&2; status=1; }
 
-# The program that claims a GPU of an architecture, such as 9.0.
+# Makes the program that claims a GPU of an architecture, such as 9.0.
 claim_gpu() {  # ROOT ARCHITECTURE
   cat >"$1/usr/bin/nvidia-smi" <<END
 #!/bin/sh
@@ -102,7 +102,7 @@ try() {
   [[ -s $place/src/out/report.html ]] || wrong 'there is no report'
 }
 
-# Objects of quickstart that run.sh compiled again: only those that contain what a backend is may be.
+# Objects of quickstart that run.sh compiled again. Only objects that depend on the backend may be among them.
 twice_compiled() {
   local again allowed
   again=$(cd "$place/src/build" && find . -name '*.o' -newer "$work/built" | sort | comm -12 - <(echo "$objects"))

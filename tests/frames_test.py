@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests cudavision.frames with frames in system memory, which need no GPU:  frames_test.py [TEST …]
 
-The layouts of all formats against GstVideoInfo, lifetimes, DLPack both ways, results of cudahistogram, cudaintegral and
-cudadiff, errors, and the same in a process without PyGObject. GStreamer must find the plugin (GST_PLUGIN_PATH_1_0).
-Exit status: 0; 1 after a failure; 77 without PyGObject or NumPy. It is one long file, because it is one list of
-promises to Python programs. tests/gpu/frames_test.py tests frames in CUDA memory.
+Tests the layouts of all formats compared with GstVideoInfo, lifetimes, DLPack in both directions, results of
+cudahistogram, cudaintegral and cudadiff, and errors, also in a process without PyGObject. GStreamer must find the
+plugin (GST_PLUGIN_PATH_1_0). Exit status: 0; 1 after a failure; 77 without PyGObject or NumPy. It is one long file
+because it is one list of promises to Python programs. tests/gpu/frames_test.py tests frames in CUDA memory.
 """
 
 import ctypes
@@ -42,14 +42,14 @@ Gst.init(None)
 
 
 def formats_of(element):
-    """The formats in system memory that the element's pads list: those that this GStreamer has."""
+    """The formats in system memory that the element's pads list and this GStreamer knows."""
     template = Gst.ElementFactory.find(element).get_static_pad_templates()[0]
     system = next(part for part in template.get_caps().to_string().split(";") if "memory:CUDAMemory" not in part)
     return re.search(r"format=\(string\){ ([^}]*) }", system).group(1).split(", ")
 
 
 FORMATS = formats_of("cudagaussian")
-HANGS = 600  # seconds that nothing needs, however busy the machine is
+HANGS = 600  # longer than anything takes on the busiest machine, in seconds
 SIZES = ((1, 1), (2, 2), (33, 21), (34, 22), (64, 1), (1, 64), (321, 7))
 
 
@@ -66,8 +66,8 @@ def new_frame(format, width, height, **options):
 
 
 def add_crop(buffer, *numbers):
-    """Adds a GstVideoCropMeta, which the bindings cannot do: a GstMeta, then x, y, width, height. Returns
-    these four."""
+    """Adds a GstVideoCropMeta, which the bindings cannot do: a GstMeta, then x, y, width, height. Returns these four
+    numbers."""
     gst, video = ctypes.CDLL("libgstreamer-1.0.so.0"), ctypes.CDLL("libgstvideo-1.0.so.0")
     gst.gst_buffer_add_meta.restype = video.gst_video_crop_meta_get_info.restype = ctypes.c_void_p
     gst.gst_buffer_add_meta.argtypes = [ctypes.c_void_p] * 3
@@ -78,13 +78,13 @@ def add_crop(buffer, *numbers):
 
 
 def references(buffer):
-    """The references to a buffer, without garbage."""
+    """The number of references to a buffer, after garbage collection."""
     gc.collect()
     return ctypes.c_int.from_address(hash(buffer) + 8).value
 
 
 def pointer_of(capsule, name):
-    """The address in a capsule of DLPack."""
+    """The address in a DLPack capsule."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return pointer(capsule, name)
@@ -99,7 +99,6 @@ def at_once(*functions):
 
 
 def until(condition):
-    """Waits until a condition holds."""
     end = time.monotonic() + HANGS
     while not condition():
         if time.monotonic() > end:
@@ -108,7 +107,7 @@ def until(condition):
 
 
 class Watched(numpy.ndarray):
-    """An array that can have weak references."""
+    """An array that supports weak references."""
 
 
 def run_pipeline(description, prepare=lambda pipeline: None):
@@ -125,7 +124,7 @@ def run_pipeline(description, prepare=lambda pipeline: None):
 
 
 def balls(count, caps, elements="", sink="sync=false"):
-    """The samples of a ball that moves, behind these elements."""
+    """The samples of a moving ball after these elements."""
     return run_pipeline(f"videotestsrc pattern=ball num-buffers={count} ! video/x-raw,{caps} ! {elements} appsink "
                         f"name=sink {sink}")
 
@@ -136,7 +135,7 @@ def resident():
 
 class Layouts(unittest.TestCase):
     def test_documented_shapes(self):
-        """The table of shapes in docs/python.md has all formats, and is right."""
+        """The table of shapes in docs/python.md must be complete and correct."""
         documented = {}
         for line in (root / "docs" / "python.md").read_text(encoding="utf-8").splitlines():
             cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -162,7 +161,8 @@ class Layouts(unittest.TestCase):
                 self.assertEqual({plane.dtype for plane in planes}, {dtype}, format)
 
     def test_values(self):
-        """Each plane is where GstVideoInfo says. NumPy sees its bytes by both protocols, at the same address."""
+        """Each plane must be where GstVideoInfo says. NumPy must see its bytes through both protocols, at the same
+        address."""
         for format, (width, height) in itertools.product(FORMATS, SIZES):
             with self.subTest(format=format, width=width, height=height):
                 buffer, caps, frame = new_frame(format, width, height)
@@ -181,7 +181,6 @@ class Layouts(unittest.TestCase):
                         numpy.testing.assert_array_equal(array, expected.reshape(plane.shape))
 
     def test_crop(self):
-        """A GstVideoCropMeta is applied."""
         data = numpy.arange(32 * 16, dtype=numpy.uint8)
         buffer = Gst.Buffer.new_wrapped(data.tobytes())
         GstVideo.buffer_add_video_meta(buffer, GstVideo.VideoFrameFlags.NONE, GstVideo.VideoFormat.GRAY8, 32, 16)
@@ -207,7 +206,7 @@ class Layouts(unittest.TestCase):
                 frames.Frame(buffer)
 
     def test_crop_of_subsampled_planes(self):
-        """Also without caps, a crop begins at a whole group of pixels, and each plane has its part."""
+        """Even without caps, a crop begins at a whole group of pixels, and each plane has its part."""
         data = numpy.arange(32 * 16 * 3 // 2, dtype=numpy.uint8)
         buffer = Gst.Buffer.new_wrapped(data.tobytes())
         GstVideo.buffer_add_video_meta(buffer, GstVideo.VideoFrameFlags.NONE, GstVideo.VideoFormat.NV12, 32, 16)
@@ -219,7 +218,7 @@ class Layouts(unittest.TestCase):
 
 class Lifetimes(unittest.TestCase):
     def test_references(self):
-        """Each kind of array keeps the buffer, and drops it."""
+        """Each kind of array keeps the buffer, and releases it."""
         buffer, caps, frame = new_frame("RGB", 8, 4)
         self.assertEqual(references(buffer), 2)
         tensor = numpy.from_dlpack(frame)
@@ -319,7 +318,7 @@ class Lifetimes(unittest.TestCase):
         self.assertEqual(failures, [])
 
     def test_ten_thousand_frames(self):
-        """Buffers go back to their pool, and memory does not grow."""
+        """Buffers return to their pool, and memory does not grow."""
         addresses, at = set(), 0
         for count, sample in enumerate(balls(10000, "format=NV12,width=64,height=64", sink="sync=false max-buffers=4")):
             with frames.Frame(sample) as frame:
@@ -453,14 +452,14 @@ class Errors(unittest.TestCase):
         self.assertEqual([stream_number(kind()) for kind in (Torch, CuPy, Numba)], [1, 1 << 40, 1])
 
     def test_odd_rows(self):
-        """16-bit samples at odd addresses are no array."""
+        """16-bit samples at odd addresses cannot become an array."""
         buffer = Gst.Buffer.new_wrapped(bytes(160))
         GstVideo.buffer_add_video_meta_full(buffer, GstVideo.VideoFrameFlags.NONE, GstVideo.VideoFormat.GRAY16_LE, 8, 4,
                                             1, [1, 0, 0, 0], [18, 0, 0, 0])
         self.refused(BufferError, "begin at odd addresses", frames.Frame, buffer)
 
     def test_wrong_tensors(self):
-        """Numbers of another library that no plane has are refused, before memory is read with them."""
+        """Invalid numbers from another library are refused before memory is accessed with them."""
 
         def tensor(array, **fields):
             capsule = array.__dlpack__()
@@ -493,7 +492,7 @@ class Errors(unittest.TestCase):
             self.refused(BufferError, pattern, _sources.Imported, Interface(fields), "cuda:0", None)
 
     def test_no_gpu(self):
-        """Without a GPU there is one clear sentence."""
+        """Without a GPU, the error is one clear sentence."""
         if pathlib.Path("/dev/nvidiactl").exists():
             self.skipTest("there is a GPU")
         for function in (lambda: frames.context(0), lambda: frames.BufferMaker("RGBA", 8, 4)):
@@ -523,7 +522,7 @@ class Errors(unittest.TestCase):
 
 class Makers(unittest.TestCase):
     def test_round_trip(self):
-        """The buffer has the array's memory, with gaps between rows; its bytes arrive."""
+        """The buffer has the array's memory, with gaps between rows. Its bytes arrive."""
         random = numpy.random.default_rng(1)
         for format in FORMATS:
             maker = frames.BufferMaker(format, 33, 21, device="cpu")
@@ -555,8 +554,7 @@ class Makers(unittest.TestCase):
         self.assertIsNone(watch())
 
     def test_the_interpreters_lock(self):
-        """A thread without the interpreter's lock drops the last reference, while a thread that has the lock
-        waits for it."""
+        """A thread drops the last reference without the interpreter's lock. A thread with the lock waits for it."""
 
         array = numpy.full((4, 8), 5, numpy.uint8).view(Watched)
         watch = weakref.ref(array)
@@ -576,7 +574,7 @@ class Makers(unittest.TestCase):
         until(lambda: watch() is None)
 
     def test_appsrc(self):
-        """Arrays end on a streaming thread; ten thousand of them leak nothing."""
+        """Arrays are freed on a streaming thread. Ten thousand of them leak nothing."""
         pipeline = Gst.parse_launch(
             "appsrc name=source format=time block=true max-bytes=65536 ! cudagaussian backend=cpu ! "
             "fakesink name=sink sync=false"
@@ -647,9 +645,9 @@ class Results(unittest.TestCase):
 
 
 class Objects(unittest.TestCase):
-    """frames.objects() against the metas as PyGObject reads them, and against the messages of cudadiff."""
+    """Compares frames.objects() with the metas as PyGObject reads them, and with the messages of cudadiff."""
 
-    # A ball that is seen for 20 frames, and then gone. The zones overlap.
+    # A ball is visible for 20 frames, and then gone. The zones overlap.
     SEEN, FRAMES = 20, 40
     DIFF = (
         "cudadiff name=diff backend=cpu output=passthrough reference=mog2 min-area=2 region-distance=2 track-hold=0.4 "
@@ -660,7 +658,7 @@ class Objects(unittest.TestCase):
         def prepare(pipeline):
             source, left = pipeline.get_by_name("source"), iter(range(self.SEEN - 1))
 
-            def on_frame(*_):  # in the thread of the source: the next frame is another one
+            def on_frame(*_):  # runs in the thread of the source, before the next frame
                 if next(left, None) is None:
                     source.set_property("pattern", "black")
                 return Gst.PadProbeReturn.OK
@@ -675,9 +673,9 @@ class Objects(unittest.TestCase):
         )
 
     def regions(self, buffer):
-        """The metas of a buffer, by PyGObject."""
+        """The metas of a buffer, from PyGObject."""
         found = []
-        for number in range(1, 30):  # there is no way to those with the id 0
+        for number in range(1, 30):  # metas with the id 0 cannot be reached
             if meta := GstVideo.buffer_get_video_region_of_interest_meta_id(buffer, number):
                 found.append(meta)
         return found
@@ -721,7 +719,7 @@ class Objects(unittest.TestCase):
         self.assertGreater(count, 0)
 
     def test_scaled(self):
-        """Behind an element that scales, id and box are right. GStreamer may drop the other members there."""
+        """After an element that scales, id and box must be right. GStreamer may drop the other members there."""
         expected = [[(each.id, each.box) for each in frames.objects(sample)] for sample in self.pictures()]
         half = [[(i, tuple(n // 2 for n in box)) for i, box in each] for each in expected]
         for sample, boxes in zip(self.pictures("! videoscale ! video/x-raw,width=160,height=120"), half):
@@ -733,7 +731,7 @@ class Objects(unittest.TestCase):
                                  {each.score is None})
 
     def test_boxes_are_in_the_picture(self):
-        """They begin where the crop does, as the arrays of Frame."""
+        """Coordinates begin at the crop, as in the arrays of Frame."""
         buffer = Gst.Buffer.new_wrapped(bytes(32 * 16))
         GstVideo.buffer_add_video_region_of_interest_meta(buffer, "motion", 10, 6, 8, 4)
         GstVideo.buffer_add_video_region_of_interest_meta(buffer, "face", 10, 6, 8, 4)
@@ -796,7 +794,7 @@ class WithoutBindings(unittest.TestCase):
         self.assertEqual((done.stdout, done.returncode), ("done\n", 0), done.stderr)
 
     def test_errors(self):
-        """Nothing is loaded before it is needed; each reason has its sentence."""
+        """Nothing is loaded before it is needed. Each reason has its own sentence."""
         nowhere = {"GST_PLUGIN_PATH_1_0": "/nonexistent", "GST_PLUGIN_PATH": "", "GST_REGISTRY": "/nonexistent/r",
                    "GST_PLUGIN_SYSTEM_PATH_1_0": "/nonexistent"}
         for variables, code, expected in (

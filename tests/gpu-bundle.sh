@@ -45,7 +45,8 @@ missing=()
 
 is_program() { [[ -f $1 && -x $1 && $(head -c 4 "$1") == $'\x7fELF' ]]; }
 taken=()
-take() {  # file folder: copies without debug information, which is most of a test's size; keeps line numbers of kernels
+take() {  # file folder: copies without debug information, which is most of a test's size; keeps the line numbers of
+          # kernels
   taken+=("$(readlink -f "$1")")
   install -m 755 "$(readlink -f "$1")" "$2/$(basename "$1")"
   strip --strip-debug "$2/$(basename "$1")" 2>/dev/null || true
@@ -90,7 +91,7 @@ done
 
 # All libraries that these programs need, except glibc, which must match the host's loader, and the driver's libraries.
 glibc='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|nsl|anl|mvec|BrokenLocale|thread_db|nss_.*))\.so'
-ldd "${taken[@]}" |  # the original files, since libraries of the build find each other by relative paths
+ldd "${taken[@]}" |  # the original files, because libraries of the build find each other by relative paths
   awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u |
   while read -r name path; do
     if [[ ! $name =~ $glibc && ! $name =~ ^lib(cuda|nvcuvid|nvidia-[a-z-]+)\.so ]]; then

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Checks lists against what they list:   listed_test.py PROJECT_FOLDER
 
-No file of tests is forgotten in the build files. The meson.build of the folder of NAME_test.cpp, .py or .sh, or one
-above it, must have the file's name, or 'NAME' in a list; a build file that makes the beginning of NAME has its end in
-the list. The files of some folders are found by a script.
+Every test file must be in the build files. The file's name, or 'NAME' in a list, must be in the meson.build of the
+folder of NAME_test.cpp, .py or .sh, or in one above it. If a build file adds the beginning of NAME, the list has its
+end. In some folders a script finds the files.
 
-Each operation of the top meson.build has its files, and its element is in each list of elements. Pages state how many
-elements and formats there are. Exit status: 0; 1 with a line for each place that is missing."""
+Each operation of the top meson.build must have its files, and its element must be in each list of elements. Pages must
+state the correct number of elements and formats. Exit status: 0; 1 with a line for each missing place."""
 import re
 import sys
 from pathlib import Path
@@ -15,11 +15,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "bench"))
 from report import CVCUDA_ALONE  # noqa: E402
 
-# Folders and what runs all files of tests there.
+# Folders, and the script that runs all test files there.
 FOUND_BY = {"tests/examples/motion_alarm_service": "tests/examples.sh", "tests/gpu": "tests/gpu/run.sh"}
-OPERATIONS = "kernels/meson.build"  # lists the operations; tests/kernels/meson.build makes names of them
+OPERATIONS = "kernels/meson.build"  # lists the operations; tests/kernels/meson.build makes names from them
 
-# What an operation has beside its element's name in LISTS: a file, and what the file must match. {0}: the operation.
+# The places of an operation besides its element's name in LISTS: a file, and what the file must match. {0}: the
+# operation.
 PLACES = [("kernels/{0}/meson.build", r"kernel_sources"), ("kernels/{0}/{0}.hpp", ""), ("kernels/{0}/{0}.cpp", ""),
           ("kernels/{0}/plan.hpp", ""), ("kernels/{0}/cpu.cpp", ""), ("kernels/{0}/cuda.cpp", ""),
           ("gst/elements/{0}.cpp", r"register_{0}\b"), ("tests/kernels/reference/{0}.hpp", ""),
@@ -38,26 +39,26 @@ NUMBERS = dict(zip(["five", "six", "seven", "eight", "nine", "ten", "eleven", "t
 
 
 def operations(project):
-    """The one list of operations, in the top meson.build."""
+    """The only list of operations, in the top meson.build."""
     text = (Path(project) / "meson.build").read_text(encoding="utf-8")
     return re.findall(r"'(\w+)'", re.search(r"^operations = \[([^]]*)\]", text, re.MULTILINE)[1])
 
 
 def own_rows(text):
-    """A page without the rows of its table that only CV-CUDA has: they name no element."""
+    """A page without the table rows that only CV-CUDA has, which name no element."""
     return "\n".join(line for line in text.splitlines()
                      if tuple(cell.strip() for cell in line.split("|")[1:3]) not in CVCUDA_ALONE)
 
 
 def read(project, pattern):
-    """The text of all files of a pattern; None if there is none."""
+    """The text of all files that match a pattern; None if there are none."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(project.glob(pattern))]
     text = "\n".join(texts) if texts else None
     return own_rows(text) if pattern == "docs/kernels.md" else text
 
 
 def missing_places(project, name):
-    """What an operation lacks: a sentence for each place."""
+    """A sentence for each missing place of an operation."""
     for path, pattern in PLACES:
         path, pattern = path.replace("{0}", name), pattern.replace("{0}", name)
         text = read(project, path)
@@ -71,7 +72,7 @@ def missing_places(project, name):
 
 
 def wrong_numbers(project, count):
-    """The places of pages that state another number of elements."""
+    """The places on pages that state another number of elements."""
     for page in [project / "README.md", *sorted((project / "docs").rglob("*.md"))]:
         for number in re.findall(rf"\b({'|'.join(NUMBERS)}) elements", page.read_text(encoding="utf-8")):
             if NUMBERS[number] != count:
@@ -95,7 +96,7 @@ def main():
     names = operations(project)
     failures = [sentence for name in names for sentence in missing_places(project, name)]
     failures += [*wrong_numbers(project, len(names)), *wrong_formats(project)]
-    # Each place is seen to be missing for an operation that does not exist.
+    # For an operation that does not exist, every place must be reported as missing.
     if len(list(missing_places(project, "nonesuch"))) != len(PLACES) + len(LISTS):
         failures.append("a place of PLACES or LISTS is there for every name")
     places = (len(PLACES) + len(LISTS)) * len(names)

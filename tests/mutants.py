@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures the tests: changes the code in one place, builds, and runs the tests that run the changed line. If none of
-them fails, nobody noticed the change: it survived.
+"""Measures the tests: changes the code in one place, builds, and runs the tests that execute the changed line. A change
+survives if none of them fails.
 
     tests/mutants.py --seed 1 --count 300            # a sample of changes in gst/base, gst/elements and kernels
-    tests/mutants.py --seed 1 --count 300 --again    # tries survivors without a reason again, after tests were added
+    tests/mutants.py --seed 1 --count 300 --again    # retries survivors without a reason, after tests were added
     tests/mutants.py --coverage                      # the share of lines that the tests run
 
-The changes are made by universalmutator with the rules in tests/mutation/cpp.rules. Those that do not compile, or whose
-object is the same, do not count. Each result is written to a journal in the build folder, so that a run that was
-stopped goes on.
-Exit status: 0; 1 if less than --must per cent are noticed; 77 without universalmutator and without a way to install it.
+universalmutator makes the changes with the rules in tests/mutation/cpp.rules. Changes that do not compile, or that give
+the same object, do not count. Each result is written to a journal in the build folder, so that an interrupted run can
+continue.
+Exit status: 0; 1 if less than --must per cent are noticed; 77 if universalmutator is missing and cannot be installed.
 """
 import argparse
 import json
@@ -53,13 +53,13 @@ class Journal:
 
 
 def code(line):
-    """A line of C++ without its indentation and its comment: the wording of a comment makes no other change."""
+    """A line of C++ without indentation and comment, so that rewording a comment does not make another change."""
     return re.sub(r'(^|\s+)//.*', '', line).strip()
 
 
 def reasons(path):
-    """{(file, before, after): reason}. A block has a line with the file, "- BEFORE", "+ AFTER", and the reason. Lines
-    stand there as code() gives them."""
+    """{(file, before, after): reason}. A block has a line with the file, "- BEFORE", "+ AFTER", and the reason. Its
+    lines are in the form that code() returns."""
     found = {}
     for block in path.read_text(encoding='utf-8').split('\n\n') if path.exists() else []:
         lines = [line for line in block.splitlines() if not line.startswith('#')]
@@ -98,8 +98,8 @@ def judge(mutant, outputs, trials, patience):
 
 
 def eligible(build, folders, most):
-    """{file: objects} of what may be changed: code of the CPU backend. A header that more than `most` objects include
-    would cost too much."""
+    """{file: objects} for code that may be changed, which is the code of the CPU backend. Headers that more than `most`
+    objects include are excluded, because they take too long."""
     objects = build.objects()
     found, left_out = {}, []
     for file in sorted(path for folder in folders for path in (build.source / folder).rglob('*.[ch]pp')):

@@ -68,8 +68,7 @@ class Mutants(unittest.TestCase):
         return result.stdout
 
     def journal(self):
-        return [json.loads(line)
-                for line in (self.build / "journal.jsonl").read_text(encoding="utf-8").splitlines()]
+        return [json.loads(line) for line in (self.build / "journal.jsonl").read_text(encoding="utf-8").splitlines()]
 
     def test_notices_and_lists(self):
         said = self.run_tool()
@@ -94,11 +93,11 @@ class Mutants(unittest.TestCase):
         self.assertEqual({entry["tests"] for entry in self.journal() if entry["line"] == 10}, {0})
 
         before = len(self.journal())
-        self.assertEqual(self.run_tool().split("code: ")[1], said.split("code: ")[1])  # all of it from the journal
+        self.assertEqual(self.run_tool().split("code: ")[1], said.split("code: ")[1])  # from the journal
         self.assertEqual(len(self.journal()), before)
         self.run_tool("--must", "50", status=1)
 
-        # A better test, and the survivors again.
+        # A better test retries the survivors.
         (self.source / "ages_test.cpp").write_text(TEST.replace("is_old(500)", "is_old(101) && !is_old(100)"),
                                                    encoding="utf-8")
         reasons = self.source / "reasons.txt"
@@ -107,7 +106,7 @@ class Mutants(unittest.TestCase):
         said = self.run_tool("--again", "--reasons", reasons)
         self.assertIn("7 changes: 5 noticed (71.4 %), 2 survived, 1 of them with a reason", said)
         self.assertIn("\n  It is never called.\n", said)
-        # Tried again, except the one with a reason.
+        # All survivors are retried, except the one with a reason.
         self.assertEqual(sorted(entry["after"].strip() for entry in self.journal()[before:]),
                          ["return age + (7 + 1);", "return age > (100 + 1);", "return age >= 100;"])
 
@@ -136,10 +135,10 @@ class Parts(unittest.TestCase):
             path.write_text("# about this file\n\na.cpp\n- x < 1\n+ x <= 1\nx is never 1,\nas b.cpp says.\n",
                             encoding="utf-8")
             self.assertEqual(mutants.reasons(path), {("a.cpp", "x < 1", "x <= 1"): "x is never 1, as b.cpp says."})
-        # A comment may be rewritten.
+        # A comment may be reworded.
         change = sample.Mutant("a.cpp", 3, "  x < 1  // now", "  x <= 1  // now")
         self.assertEqual(mutants.reason_of(change, {("a.cpp", "x < 1", "x <= 1"): "why"}), "why")
-        # Reasons for code that is gone would hide nothing, and go.
+        # Reasons for removed code hide nothing, and must be removed.
         for file, before, after in mutants.reasons(mutants.REASONS):
             with self.subTest(file=file, before=before):
                 self.assertIn(after, [mutants.code(mutant.after)

@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Installs the packages in a fresh Debian of this machine's release:   tests/packages.sh wheel | deb | container [FILE]
-#   wheel, deb   runs the commands of docs/install.md there, and removes the package again. Without FILE it builds
-#                the package first
+#   wheel, deb   runs the commands of docs/install.md there, and removes the package again. Without FILE it builds the
+#                package first
 #   container    runs the steps of gst/packaging/Dockerfile there, without docker: each FROM is a fresh root
-# CUDA=auto also builds the CUDA backend, which takes long; the default, disabled, builds the CPU backend alone.
-# debootstrap makes the root in COMPAT_DIR (~/.cache/cudavision), from COMPAT_MIRROR. Exit status 77 (skipped) without
-# root, debootstrap, a network, or mounts. It is run where it is asked for (WITH=packages tests/run.sh), because it
-# takes minutes.
+# CUDA=auto also builds the CUDA backend, which is slow; the default, disabled, builds only the CPU backend. debootstrap
+# makes the root in COMPAT_DIR (~/.cache/cudavision), from COMPAT_MIRROR. Exit status 77 (skipped) without root,
+# debootstrap, a network, or mounts. It runs only on request (WITH=packages tests/run.sh), because it takes minutes.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 kind=${1:-} file=${2:-}
@@ -27,7 +26,7 @@ work=$(mktemp -d "$cache/packages-XXXXXX")
 trap 'rm -rf --one-file-system "$work"' EXIT
 
 new_root() { cp -a "$fresh" "$work/$1"; }  # NAME: a fresh Debian in $work/NAME
-inside() {  # NAME COMMAND [VARIABLE=VALUE]…: runs a command of bash in a root
+inside() {  # NAME COMMAND [VARIABLE=VALUE]…: runs a bash command in a root
   echo "+ $2"
   # shellcheck disable=SC2016
   in_root "$work/$1" 'cd "$HOME"; sudo() { "$@"; }; '"$2" "${@:3}"
@@ -56,7 +55,7 @@ test_package() {  # HEADING PATTERN_OF_FILE
   timed 'a blurred and analysed clip' inside system "$(commands_of "$1" | grep ^export || true)
 $(commands_of 'First pipeline')
 test -s blurred.mkv"
-  # Only the package's own files disappear, all of them.
+  # Only the package's own files disappear, and all of them.
   if [[ $kind == deb ]]; then
     inside system 'apt-get remove -y gstreamer1.0-cudavision >/dev/null; ! gst-inspect-1.0 --exists cudablend'
   else
@@ -69,8 +68,8 @@ test -s blurred.mkv"
   if [[ -n $left ]]; then fail "left behind after the removal: $left"; fi
 }
 
-# The steps that gst/packaging/Dockerfile uses: ARG, ENV with NAME=VALUE words, FROM, RUN and COPY on one line each, CMD
-# as a list.
+# The steps that gst/packaging/Dockerfile uses: ARG, ENV with NAME=VALUE words, FROM, RUN and COPY on one line each, and
+# CMD as a list.
 test_container() {
   local line word argument value stage='' variables=() source target found
   local -A given=([DEBIAN]=$this_suite [CUDA_ARCH]=${CUDA_ARCH:-all} [CUDA]=$([[ $CUDA == disabled ]] || echo 13.0))

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Sourced by the scripts that build. Lists the Debian packages and runs the build. Needs bash with -euo pipefail.
-# INSTALL=0 installs nothing; CUDA_HOME names a CUDA toolkit that is neither on PATH nor at /usr/local/cuda. CUDA=1
+# INSTALL=0 installs nothing. CUDA_HOME names a CUDA toolkit that is neither on PATH nor at /usr/local/cuda. CUDA=1
 # builds the CUDA backend on a machine without a GPU, CUDA=0 never does.
 # shellcheck disable=SC2034  # the sourcing scripts use the lists
 
@@ -13,15 +13,16 @@ packages_run=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-
 packages_report=(python3-gi python3-gst-1.0 python3-numpy gir1.2-gst-plugins-base-1.0)  # the examples in Python
 packages_test=(libgtest-dev libbenchmark-dev valgrind python3 python3-numpy cppcheck flake8 shellcheck)
 packages_fuzz=(clang llvm libclang-rt-dev python3-venv)  # tests/fuzz/fuzz.sh
-# Large programs that single tests use, by the word that asks for them (WITH='mqtt browser' tests/run.sh). Tests skip
-# without them. Debian's OpenCV for Python is 2 MB where the development files of GStreamer's CUDA library are, which
-# need all of OpenCV, and 81 MB without them (Debian 12). PyPI's is 61 MB, and not for Debian's Python and NumPy.
+# Large programs that single tests use, by the word that requests them (WITH='mqtt browser' tests/run.sh). Tests skip
+# without them. Debian's OpenCV for Python takes 2 MB after the development files of GStreamer's CUDA library, which
+# need all of OpenCV, and 81 MB without them (Debian 12). PyPI's takes 61 MB, and does not match Debian's Python and
+# NumPy.
 declare -A packages_with=(
   [browser]='chromium chromium-driver python3-selenium fonts-dejavu-core'
   [mkdocs]=mkdocs
   [mqtt]="mosquitto mosquitto-clients python3-paho-mqtt python3-prometheus-client \
     gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl faketime libnss-wrapper"
-  [mutants]=python3-pip  # and a package of PyPI: see install_mutator
+  [mutants]=python3-pip  # and a package from PyPI: see install_mutator
   [onvif]=python3-venv  # and a virtual environment: see make_environments
   [opencv]=python3-opencv
   [packages]='debootstrap dpkg-dev python3-venv'  # also runs tests/packages.sh
@@ -33,7 +34,7 @@ else
   packages_test+=(libgstreamer-plugins-bad1.0-dev)  # GStreamer's analytics metas, from 1.24 on
 fi
 
-# NVIDIA's compiler on PyPI. It needs a driver for CUDA 13 or newer, that is 580.
+# NVIDIA's compiler from PyPI. It needs a driver for CUDA 13 or newer (580).
 packages_nvcc=('nvidia-cuda-nvcc==13.0.*' 'nvidia-nvvm==13.0.*' 'nvidia-cuda-crt==13.0.*' 'nvidia-cuda-runtime==13.0.*'
   'nvidia-cuda-cccl==13.0.*')
 
@@ -43,10 +44,10 @@ find_nvcc() { "$(dirname "${BASH_SOURCE[0]}")/../kernels/find_nvcc.sh" "$@"; }
 # Whether this machine has an NVIDIA GPU and its driver.
 has_gpu() { [[ $(nvidia-smi -L 2>/dev/null) == GPU* ]]; }
 
-# Prints the CUDA version of the driver, such as 13. Nothing if it is not known.
+# Prints the CUDA version of the driver, such as 13, or nothing if it is unknown.
 driver_version() { nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p' | head -1; }
 
-# Whether the driver cannot run what the nvcc that is found compiles. Prints why on stderr.
+# Whether the driver is too old for the code of the nvcc found. Prints the reason on stderr.
 driver_is_too_old() {
   local driver version
   driver=$(driver_version) version=$(find_nvcc --version) || return 1
@@ -55,7 +56,7 @@ driver_is_too_old() {
     'runs here; install a newer driver or an older toolkit (12.1 is enough)' >&2
 }
 
-# use_nvcc_of BUILD_FOLDER: sets CUDA_HOME to the compiler that get_nvcc put there. Status 1 if there is none.
+# use_nvcc_of BUILD_FOLDER: sets CUDA_HOME to the compiler that get_nvcc installed there. Status 1 if there is none.
 use_nvcc_of() {
   [[ -x $1/nvcc/nvidia/cu13/bin/nvcc ]] && export CUDA_HOME=$1/nvcc/nvidia/cu13
 }
@@ -82,8 +83,8 @@ install_nvcc() {
     "${packages_nvcc[@]}"
 }
 
-# cuda_option: prints meson's option cuda for the variable CUDA: enabled for 1, disabled for 0, else auto. Status 1 for
-# another word.
+# cuda_option: prints meson's option cuda for the variable CUDA: enabled for 1, disabled for 0, otherwise auto. Status 1
+# for another word.
 cuda_option() {
   case ${CUDA:-auto} in
     1 | enabled) echo enabled ;;
@@ -96,7 +97,7 @@ cuda_option() {
   esac
 }
 
-# copy_source FOLDER: copies what a build needs from this tree, and nothing else.
+# copy_source FOLDER: copies only what a build needs from this tree.
 copy_source() {
   local root
   root=$(dirname "${BASH_SOURCE[0]}")/..
@@ -105,8 +106,8 @@ copy_source() {
     meson.build meson_options.txt pyproject.toml LICENSE ./*.md) | tar -C "$1" -xf -
 }
 
-# has_compiler BUILD_FOLDER auto|enabled: whether there is a compiler; installs one if there is none. With auto it must
-# make what this machine can run.
+# has_compiler BUILD_FOLDER auto|enabled: whether there is a compiler. Installs one if necessary. With auto, this
+# machine must be able to run its code.
 has_compiler() {
   if find_nvcc >/dev/null; then
     if [[ $2 == auto ]] && driver_is_too_old; then return 1; fi
@@ -116,8 +117,8 @@ has_compiler() {
 }
 
 # choose_backends BUILD_FOLDER 0|1: sets backend_options to meson's options for a build with the CUDA backend (1) or
-# without it. CUDA has precedence. A build folder that exists keeps its backends, unless it was made without CUDA here
-# and now gets it. Gets the compiler if there is none.
+# without it. CUDA has precedence. An existing build folder keeps its backends, unless it was made without CUDA here and
+# now gets it. Installs the compiler if necessary.
 choose_backends() {
   local build=$1 wanted=$2 asked note=$1/without-cuda
   asked=$(cuda_option) || return 1
@@ -140,8 +141,8 @@ choose_backends() {
   if ((wanted)); then
     rm -f "$note"
     with_cuda=1 backend_options=(-Dcuda="$asked")
-    # One architecture compiles in half the time of the default's two. Kernels that nobody asked for are not for another
-    # machine either, so they need not be fast.
+    # One architecture compiles in half the time of the default's two. Without CUDA=1, the kernels are not meant for
+    # another machine either, so they need not be fast.
     if ! has_gpu; then
       backend_options+=(-Dcuda-arch=90 -Dcuda-optimize="$([[ $asked == enabled ]] && echo true || echo false)")
     fi
@@ -151,8 +152,8 @@ choose_backends() {
   fi
 }
 
-# install_packages PACKAGE…: installs missing packages with apt-get, as root or with sudo. If none is missing it needs
-# neither of them, nor a network.
+# install_packages PACKAGE…: installs missing packages with apt-get, as root or with sudo. If none is missing, it needs
+# neither root nor a network.
 install_packages() {
   local package log missing=() apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qqy -o DPkg::Lock::Timeout=300
     -o Dpkg::Use-Pty=0)
@@ -179,8 +180,8 @@ install_packages() {
   fi
 }
 
-# install_asked_for WORDS: installs the packages of these words, which are separated by spaces. Status 1 if there is no
-# such word.
+# install_asked_for WORDS: installs the packages of these words, which are separated by spaces. Status 1 for an unknown
+# word.
 install_asked_for() {
   local words word more packages=()
   read -ra words <<<"$1"
@@ -195,7 +196,7 @@ install_asked_for() {
   install_packages "${packages[@]}"
 }
 
-# make_environments BUILD_FOLDER: makes the virtual environments that WITH asks for: BUILD_FOLDER/ray for
+# make_environments BUILD_FOLDER: makes the virtual environments that WITH requests: BUILD_FOLDER/ray for
 # examples/motion-scan, and BUILD_FOLDER/onvif for examples/motion-alarm-service and the clients of its test.
 make_environments() {
   local root word list environment names made
@@ -218,15 +219,15 @@ make_environments() {
   done
 }
 
-# install_mutator BUILD_FOLDER: installs what tests/mutants.py needs in BUILD_FOLDER/universalmutator, if WITH
-# asks for it.
+# install_mutator BUILD_FOLDER: if WITH requests it, installs the requirements of tests/mutants.py in
+# BUILD_FOLDER/universalmutator.
 install_mutator() {
   if [[ " ${WITH:-} " != *' mutants '* || ${INSTALL:-1} == 0 ]]; then return; fi
   /usr/bin/python3 "$(dirname "${BASH_SOURCE[0]}")/mutants.py" --install "$1/universalmutator"
 }
 
 # install_for_build PACKAGE…: installs the packages of any build, the named ones, and those for CUDA if choose_backends
-# chose it; without it, if there is nvcc.
+# chose it. Without choose_backends, it installs them if there is an nvcc.
 install_for_build() {
   local cuda=${with_cuda:-}
   if [[ ! $cuda ]]; then if find_nvcc >/dev/null; then cuda=1; else cuda=0; fi; fi
@@ -235,7 +236,7 @@ install_for_build() {
 }
 
 # build_project SOURCE_FOLDER BUILD_FOLDER [MESON_OPTION | TARGET]…: configures and builds. Always configures again,
-# since packages may have been installed. A new folder gets no debug information, unless asked for (-Ddebug=true): C++
+# because packages may have been installed. A new folder gets no debug information unless requested (-Ddebug=true): C++
 # then compiles in two thirds of the time.
 build_project() {
   local source=$1 build=$2 argument options=() targets=()

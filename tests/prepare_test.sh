@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tests what examples/quickstart.sh and tests/run.sh decide to build (choose_backends in tests/prepare.sh), on machines
-# that are simulated: with and without a GPU (a program nvidia-smi that says so) and a compiler (a program nvcc).
+# Tests which backends examples/quickstart.sh and tests/run.sh choose (choose_backends in tests/prepare.sh) on simulated
+# machines: with and without a GPU (a program nvidia-smi that claims one) and a compiler (a program nvcc).
 set -euo pipefail
 # shellcheck source=tests/prepare.sh
 . "$(dirname "${BASH_SOURCE[0]}")/prepare.sh"
@@ -12,7 +12,6 @@ export PATH=$work/tools:$PATH CUDA_HOME=$work/empty
 unset CUDA INSTALL
 failures=0
 
-# make_nvcc FILE VERSION
 make_nvcc() {
   printf '#!/bin/sh\necho "Cuda compilation tools, release %s, V%s.99"\n' "$2" "$2" >"$1"
   chmod +x "$1"
@@ -28,15 +27,16 @@ machine() {
     printf '#!/bin/sh\nexit 9\n' >"$work/tools/nvidia-smi"
   fi
   chmod +x "$work/tools/nvidia-smi"
-  make_nvcc "$work/tools/nvcc" "$2"  # 0: so that none of this machine is found
+  make_nvcc "$work/tools/nvcc" "$2"  # 0 hides a compiler of this machine
 }
-# In place of PyPI: a folder that looks like the one that pip makes.
+# Replaces PyPI: makes a folder that looks like pip's.
 install_nvcc() {
   mkdir -p "$1/nvidia/cu13/bin"
   make_nvcc "$1/nvidia/cu13/bin/nvcc" 13.0
 }
 
-# expect BUILD DEFAULT STATUS OPTIONS: what choose_backends says. OPTIONS has the words, unless STATUS is a failure.
+# expect BUILD DEFAULT STATUS OPTIONS: checks choose_backends. OPTIONS are the expected words, unless STATUS is a
+# failure.
 expect() {
   local status=0
   CUDA_HOME=$work/empty backend_options=()
@@ -99,7 +99,7 @@ machine 0 12.1
 finder=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../kernels/find_nvcc.sh")
 is "$(cd "$work" && PATH=tools:$PATH "$finder")" "$work/tools/nvcc"
 
-# Kernels that are not optimized are for no GPU.
+# Unoptimized kernels must not go to a GPU host.
 echo 'command = nvcc --Ofast-compile=max' >"$work/laptop/build.ninja"
 if "$(dirname "${BASH_SOURCE[0]}")/gpu-bundle.sh" -b "$work/laptop" -o "$work/bundle.tar.gz" >"$work/out" 2>&1; then
   wrong 'gpu-bundle.sh packs kernels that are not optimized'

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Each row of the tables of faults and of attacks names its test, and that test exists:  promises_test.py ROOT"""
+"""Checks that each row of the tables of faults and of attacks names an existing test:  promises_test.py ROOT"""
 import pathlib
 import re
 import sys

@@ -8,7 +8,7 @@
 
 namespace cudavision::test {
 
-/// Cuts the first word off. Spaces between double quotes belong to it, and the quotes do not. Empty if there is none.
+/// Cuts off the first word. Spaces between double quotes belong to it; the quotes do not. Empty if there is no word.
 inline std::string next_word(std::string& text) {
   std::string word;
   bool quoted = false;
@@ -23,8 +23,8 @@ inline std::string next_word(std::string& text) {
   return word;
 }
 
-/// Sets properties from command-line text (sigma=2 zones="a: 1,2 3,4 5,2"), all in one g_object_set. Returns what is
-/// wrong with the text, and then sets none; empty: nothing.
+/// Sets properties from command-line text (sigma=2 zones="a: 1,2 3,4 5,2"), all in one g_object_set. If the text is
+/// wrong, sets none and returns the reason; otherwise returns an empty string.
 inline std::string set_from_text(gpointer object, const std::string& settings) {
   std::vector<std::string> names;
   std::vector<GValue> values;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tests the scripts of a release, each by itself; the packages are tested by tests/packages.sh:
+# Tests each script of a release separately; tests/packages.sh tests the packages:
 #   release_test.sh BUILD_FOLDER
 # Exit status 77 without git, or outside a clone.
 set -euo pipefail
@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 fail() { echo "$*" >&2; exit 1; }
 same() { [[ $1 == "$2" ]] || fail "$3: $1, not $2"; }
 
-# One command bumps the version everywhere.
+# One command changes the version everywhere.
 release/version.sh --check
 mkdir "$work/tree"
 cp --parents meson.build CHANGELOG.md debian/changelog release/conda/meta.yaml "$work/tree"
@@ -39,7 +39,7 @@ grep -q '^- ' "$work/notes" || fail 'there are no notes'
 grep -q '^## ' "$work/notes" && fail 'the notes have sections of other versions'
 release/notes.sh 99.0.0 2>/dev/null && fail 'a version that is not there has notes'
 
-# A list of what is in a package: the plugin, the libraries that it loads.
+# The list of a package's contents has the plugin and the libraries that it loads.
 mkdir -p "$work/dist" "$work/wheel/cudavision"
 cp "$build/gst/libgstcudavision.so" "$build/libgstcudavision-1.0.so.0" "$work/wheel/cudavision/"
 python3 -m zipfile -c "$work/dist/cudavision-0-py3-none-any.whl" "$work/wheel/cudavision"
@@ -63,12 +63,12 @@ for relation in sbom["relationships"]:
     assert relation["relatedSpdxElement"] in ids, relation
 END
 
-# A folder is completed: source, notes, checksums. The same commit gives the same bytes.
+# Completing a folder adds the source, notes and checksums. The same commit must give the same bytes.
 if command -v dpkg-source >/dev/null; then
   release/finish.sh "$work/dist"
   (cd "$work/dist" && sha256sum --quiet --check SHA256SUMS)
   cp "$work/dist/SHA256SUMS" "$work/first"
-  sleep 1  # so that another second would show
+  sleep 1  # another second would show in the files
   release/finish.sh "$work/dist"
   cmp "$work/first" "$work/dist/SHA256SUMS" || fail 'the source packages differ'
   grep -q 'cudavision_.*\.dsc' "$work/first" || fail 'there is no source package for Debian'

@@ -3,19 +3,19 @@
 """Prints the results of tests for tests/run.sh.
 
   results.py TESTLOG.json                      the rows of the tests in a log of `meson test`
-  results.py --row NAME STATUS SECONDS LOG     the row of a command, from its exit status and what it said (a file)
-  results.py --table ROWS                      the table of the rows in a file, what was skipped and why, and the count
+  results.py --row NAME STATUS SECONDS LOG     the row of a command, from its exit status and its output (a file)
+  results.py --table ROWS                      the table of the rows in a file, the skipped tests with reasons, and
+                                               the count
 
 A row is a line with fields separated by tabs: result (PASS, FAIL, SKIP), name, seconds, test cases passed, failed,
-skipped, remark (the reason of a skip; the first failed cases), and for each reason why cases were skipped their number,
-a blank and the reason.
+skipped, remark (the reason of a skip; the first failed cases), and for each reason of skipped cases their number, a
+blank and the reason.
 
 The last line of a program gives the number of cases: "N passed, N failed, N skipped", gst-check's "100%: Checks: N,
-Failures: N, Errors: N", or unittest's "Ran N tests" with "OK (skipped=N)". A program that prints none of them counts as
-one case. A program that fails without a failed case counts as one failed case more, and one that is
-skipped without a skipped case likewise. Cases of unittest say why they are
-skipped where it is verbose. Exit status: 0; 1 with one sentence if a log is missing, broken or empty; 1 after the table
-if something failed.
+Failures: N, Errors: N", or unittest's "Ran N tests" with "OK (skipped=N)". A program that prints none of these counts
+as one case. A failed program without a failed case counts as one more failed case. The same applies to skipped
+programs. unittest prints the reasons of skips only in verbose mode. Exit status: 0; 1 with one sentence if a log is
+missing, broken or empty; 1 after the table if something failed.
 """
 import collections
 import json
@@ -25,10 +25,10 @@ import sys
 CLOSING = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.MULTILINE)
 GST_CHECK = re.compile(r'^\d+%: Checks: (\d+), Failures: (\d+), Errors: (\d+)$', re.MULTILINE)
 UNITTEST = re.compile(r'^Ran (\d+) tests? in .*\n\n(?:OK|FAILED|NO TESTS RAN)(?: \((.*)\))?$', re.MULTILINE)
-# How GoogleTest and Python's unittest say why a case is skipped.
+# How GoogleTest and Python's unittest report why a case is skipped.
 SKIPPED_CASE = re.compile(r': Skipped\n(.+)$|(?:^|\.\.\. )skipped ([\'"].*[\'"])$', re.MULTILINE)
-# How gst-check ("FILE:LINE:F:case:test:0: text"), GoogleTest and Python's unittest name a case that failed, and
-# gst-check's text.
+# How gst-check ("FILE:LINE:F:case:test:0: text"), GoogleTest and Python's unittest name a failed case, and gst-check's
+# text.
 FAILED_CASE = re.compile(r'^\S+:\d+:[FE]:(.+)$|^\[  FAILED  \] ([^\s,]+\.[^\s,]+)|^(?:FAIL|ERROR): (.+)$', re.MULTILINE)
 LINE = '{:6}{:28}{:>9}{:>9}{:>9}{:>9}  {}'
 
@@ -60,8 +60,8 @@ def cases(result, output):
 
 
 def reasons(output, skipped):
-    """Why cases were skipped, with the numbers of cases. If no case says it, the last line that begins with "skipped:"
-    does, or else the last line with text."""
+    """Why cases were skipped, with the numbers of cases. If no case has a reason, it is the last line that begins with
+    "skipped:", or else the last line with text."""
     found = collections.Counter(plain(google or unit[1:-1]) for google, unit in SKIPPED_CASE.findall(output))
     known = sum(found.values())
     if not found:
@@ -79,8 +79,8 @@ def plain(reason):
 
 
 def failed_cases(output):
-    """The names of the first three cases that failed, each once, with gst-check's text behind the name; an empty text
-    if none has a name."""
+    """The names of the first three failed cases, each once, followed by gst-check's text; an empty text if none has a
+    name."""
     found = dict.fromkeys("".join(groups).strip() for groups in FAILED_CASE.findall(output))
     names = [name if len(name) < 300 else name[:300] + '...' for name in list(found)[:3]]
     return ''.join('; ' + name for name in names) + (f' and {len(found) - 3} more' if len(found) > 3 else '')
@@ -99,7 +99,7 @@ def row(result, name, seconds, output, failure):
 
 
 def row_of_log(line):
-    """The row of a line of meson's log. Raises ValueError, KeyError, TypeError or AttributeError if that is no
+    """The row for a line of meson's log. Raises ValueError, KeyError, TypeError or AttributeError if the line is not a
     result."""
     test = json.loads(line)
     result = {'OK': 'PASS', 'EXPECTEDFAIL': 'PASS', 'SKIP': 'SKIP'}.get(test['result'], 'FAIL')
@@ -114,7 +114,8 @@ def row_of_command(name, status, seconds, path):
 
 
 def skips(rows):
-    """Lines that say why cases were skipped: programs that ran nothing, then the cases of others by their reason."""
+    """Lines with the reasons of skips: first programs that ran nothing, then cases of other programs, grouped by
+    reason."""
     within = collections.defaultdict(lambda: [0, []])
     for result, name, *_, remark, why in rows:
         for count, reason in why:
@@ -147,8 +148,8 @@ def table(path):
 
 
 def main(path):
-    """Prints the rows of a log. Returns a sentence if the log is broken, after the rows of the lines before; else
-    None."""
+    """Prints the rows of a log. If the log is broken, prints the rows before the error and returns a sentence;
+    otherwise returns None."""
     try:
         number = 0
         with open(path, encoding='utf-8', errors='replace') as log:

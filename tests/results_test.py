@@ -16,7 +16,7 @@ def line(**fields):
                         "stdout": "2 passed, 0 failed, 0 skipped\n", **fields}) + "\n")
 
 
-# What a program says, its result, and the row's numbers of cases, remark and reasons.
+# The output of a program, its result, and the numbers of cases, remark and reasons in its row.
 GOOGLE = "".join(f"a.cpp:7: Skipped\n{why}\n\n[  SKIPPED ] A.b\n" for why in ("no GPU", "no NPP", "no GPU"))
 UNIT = ("test_a (m.T.test_a) ... ok\ntest_b (m.T.test_b)\nIts text. ... skipped 'no encoder'\n"
         'test_c (m.T.test_c) ... a warning\nskipped "there\'s no clip"\n\n---\nRan 3 tests in 0.001s\n\nOK '
@@ -77,7 +77,7 @@ class Results(unittest.TestCase):
         self.assertEqual(self.results("no Ray\n", "--row", "a b", "77", "2").stdout.split("\t")[-1], "1 no Ray\n")
 
     def test_says_why_tests_were_skipped(self):
-        """Programs that ran nothing, and cases of others by their reason; the count stays the last line."""
+        """Programs that ran nothing come first, then cases of others by reason. The count stays the last line."""
         rows = ["PASS\tkernels_a\t1.0\t5\t0\t3\tno GPU\t2 no GPU\t1 no NPP",
                 "SKIP\tmqtt\t0.1\t0\t0\t1\tno broker\t1 no broker",
                 *(f"PASS\tk{i}\t1.0\t5\t0\t2\tno GPU\t2 no GPU" for i in range(4)),

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Sourced by the scripts that try something in a separate Debian, a folder made by debootstrap. COMPAT_DIR holds these
-# folders (~/.cache/cudavision), COMPAT_MIRROR is the mirror. Exit status 77 (skipped) without root or sudo,
+# Sourced by the scripts that try something in a separate Debian, a folder made by debootstrap. COMPAT_DIR contains
+# these folders (~/.cache/cudavision); COMPAT_MIRROR is the mirror. Exit status 77 (skipped) without root or sudo,
 # debootstrap, a network, or mounts.
 # shellcheck disable=SC2034  # the sourcing scripts use the variables
 tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -13,7 +13,7 @@ this_suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 as_root=()
 skip() { echo "skipped: $*"; exit 77; }
 
-# needs_roots PROGRAM…: skips where these programs or mounts are missing; each is also a package.
+# needs_roots PROGRAM…: skips if these programs or mounts are missing. Each program must be the name of its package.
 needs_roots() {
   if ((EUID)); then
     as_root=(sudo -n)
@@ -24,7 +24,7 @@ needs_roots() {
   "${as_root[@]}" unshare --mount true 2>/dev/null || skip 'mounting is not allowed here'
 }
 
-# make_root SUITE FOLDER: a minimal Debian there, unless it is complete.
+# make_root SUITE FOLDER: makes a minimal Debian there, unless it is complete.
 make_root() {
   if [[ -e $2/complete ]]; then return; fi
   echo "making $1 in $2"
@@ -44,8 +44,8 @@ source_into() {
   git -C "$tests/.." archive HEAD | "${as_root[@]}" tar -x -C "$1/src"
 }
 
-# toolkit_folder: prints the folder of this machine's CUDA toolkit. Nothing without one, or for Debian's own, which is
-# all over /usr.
+# toolkit_folder: prints the folder of this machine's CUDA toolkit. Prints nothing without one, or for Debian's own,
+# which is spread over /usr.
 toolkit_folder() {
   local nvcc
   nvcc=$(find_nvcc) || return 0
@@ -53,7 +53,7 @@ toolkit_folder() {
   if [[ $nvcc != /usr ]]; then echo "$nvcc"; fi
 }
 
-# in_root ROOT COMMAND [VARIABLE=VALUE]…: runs a command of bash there (tests/enter.sh).
+# in_root ROOT COMMAND [VARIABLE=VALUE]…: runs a bash command there (tests/enter.sh).
 in_root() {
   "${as_root[@]}" env MOUNT="${MOUNT:-}" PIP_CERT="${PIP_CERT:-}" http_proxy="${http_proxy:-}" \
     https_proxy="${https_proxy:-}" "$tests/enter.sh" "$@"

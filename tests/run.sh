@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs every test that works on this machine:
 #   tests/run.sh [MESON_TEST_ARGUMENT]…      (such as --suite=kernels, a test's name, or --list)
-# Installs missing Debian packages, builds, runs `meson test` and the examples, and prints a table and why tests were
-# skipped. The last line counts the test cases: N passed, N failed, N skipped. Exit status 0 only if none failed. With
-# arguments the examples are not run. SANITIZE=address,undefined or SANITIZE=thread builds the CPU backend with these
-# sanitizers in a separate folder (build-address, build-thread), and runs the tests of the kernels and the elements
-# there.
+# Installs missing Debian packages, builds, runs `meson test` and the examples, and prints a table and the reasons of
+# skipped tests. The last line counts the test cases: N passed, N failed, N skipped. Exit status 0 only if none failed.
+# With arguments the examples are not run. SANITIZE=address,undefined or SANITIZE=thread builds the CPU backend with
+# these sanitizers in a separate folder (build-address, build-thread), and runs the tests of the kernels and the
+# elements there.
 # WITH='WORD…' also installs the large programs that single tests need (see packages_with in tests/prepare.sh); without
-# them these skip. BUILD_DIR is the build folder (build); it uses what examples/quickstart.sh compiled there. Where
-# there is a GPU or a CUDA compiler the CUDA backend is built, for this GPU or for one architecture; CUDA=0 never builds
-# it. WERROR=1 makes warnings errors. INSTALL=0 installs nothing; FUZZ=30 also runs each fuzzing target for 30 s
-# (tests/fuzz/fuzz.sh, in a separate build folder, BUILD_DIR-fuzz); COMPAT='trixie sid' also runs tests/compat.sh with
-# these suites.
+# them these tests skip. BUILD_DIR is the build folder (build); it uses what examples/quickstart.sh compiled there. If
+# there is a GPU or a CUDA compiler, the CUDA backend is built, for this GPU or for one architecture; CUDA=0 never
+# builds it. WERROR=1 makes warnings errors. INSTALL=0 installs nothing. FUZZ=30 also runs each fuzzing target for 30 s
+# (tests/fuzz/fuzz.sh, in a separate build folder, BUILD_DIR-fuzz). COMPAT='trixie sid' also runs tests/compat.sh with
+# these releases.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 sanitizers=${SANITIZE:-}
@@ -40,13 +40,13 @@ check() {
   python3 "$root/tests/results.py" --row "$name" "$status" "$seconds" "$work/log" >>"$results"
   if ((status != 0 && status != 77)); then
     printf '%s failed:\n' "$name"
-    grep -aE -A20 '^(FAIL|ERROR):' "$work/log" | head -100 || true  # of unittest, wherever they are
+    grep -aE -A20 '^(FAIL|ERROR):' "$work/log" | head -100 || true  # failures of unittest, anywhere in the log
     tail -50 "$work/log"
   fi
 }
 
-# prepare_sanitizers: sets the sanitizers' options and makes the GStreamer registry that the tests share. GStreamer's
-# own scanner could not load the plugin, because the scanner lacks the sanitizer's library.
+# prepare_sanitizers: sets the options of the sanitizers and makes the GStreamer registry that the tests share.
+# GStreamer's own scanner could not load the plugin, because the scanner lacks the sanitizer's library.
 prepare_sanitizers() {
   local folder=$root/tests/sanitizers
   local -A library=([address]=libasan.so [thread]=libtsan.so [undefined]=libubsan.so)
@@ -76,11 +76,11 @@ elif [[ " $* " == *' --list '* ]]; then  # leaves no log
   exit
 else
   status=0
-  # Its own log, because another `meson test` in this folder writes to testlog.json. Those of earlier runs stay
+  # A separate log, because another `meson test` in this folder writes to testlog.json. Logs of earlier runs are kept
   # for a week.
   log=run-$(date +%Y%m%d-%H%M%S)-$$
   find "$BUILD_DIR/meson-logs" -name 'run-*' -mtime +7 -delete
-  # Limits of time only end what hangs: a busy machine may take ten times as long as an idle one.
+  # Time limits only end hanging tests: a busy machine may take ten times as long as an idle one.
   export CK_TIMEOUT_MULTIPLIER=10
   meson test -C "$BUILD_DIR" --no-rebuild --print-errorlogs --timeout-multiplier=10 \
     --logbase="$log" "${suites[@]}" "$@" || status=$?
@@ -104,7 +104,7 @@ else
     if [[ " ${WITH:-} " == *' packages '* ]]; then
       for kind in wheel deb container; do LIMIT=3000 check "package $kind" "$root/tests/packages.sh" "$kind"; done
     fi
-    if [[ ${FUZZ:-} ]]; then  # the tree's corpus stays as it is
+    if [[ ${FUZZ:-} ]]; then  # the tree's corpus is not changed
       LIMIT=86400 check fuzz env BUILD_DIR="$BUILD_DIR-fuzz" CORPUS="$BUILD_DIR-fuzz/kept" "$root/tests/fuzz/fuzz.sh" \
         "$FUZZ"
     fi

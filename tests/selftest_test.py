@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests `python3 -m cudavision` and what the import of the package does:  selftest_test.py PLUGIN_FILE
+"""Tests `python3 -m cudavision` and the import of the package:  selftest_test.py PLUGIN_FILE
 
 Exit status: 0; 1 after a failure; 77 where no element runs without a GPU (a build without the CPU backend).
 """
@@ -34,12 +34,12 @@ class SelfTest(unittest.TestCase):
         self.registry = str(self.folder / "registry.bin")
 
     def python(self, *arguments, package=root / "gst/python", **variables):
-        """Runs Python with the package, and with no GStreamer variable but the given ones."""
+        """Runs Python with the package, and without GStreamer variables except the given ones."""
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(("GST_", "CUDAVISION_"))}
         environment.update(PYTHONPATH=str(package), GST_REGISTRY=self.registry, PYTHONDONTWRITEBYTECODE="1")
-        # A copy of the plugin does not find the library of metas beside it, nor the one that a test puts into
-        # its folder.
+        # A copy of the plugin finds neither the library of metas beside it, nor the one that a test puts into its
+        # folder.
         environment.update(LD_LIBRARY_PATH=f"{self.folder}:{plugin.parent.parent}", **variables)
         return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True,
                               timeout=900)
@@ -67,7 +67,7 @@ class SelfTest(unittest.TestCase):
         self.assertIn("there is no libgstcudavision.so", result.stdout)
 
     def broken(self, old, new):
-        """A folder with the plugin after a change of the name of a library that it needs, of the same length."""
+        """A folder with the plugin, where a needed library has another name of the same length."""
         folder = self.folder / "broken"
         folder.mkdir()
         data = plugin.read_bytes()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Makes the site of the pages, and tests that docs/check_site.py finds what a site must not have. Exit status 77
-# without mkdocs.
+# Makes the site of the pages, and tests that docs/check_site.py finds everything that is forbidden in a site. Exit
+# status 77 without mkdocs.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d)
@@ -11,7 +11,7 @@ INSTALL=0 "$root/docs/site.sh" "$work/site" || status=$?
 if ((status)); then exit "$status"; fi
 grep -q cudagaussian "$work/site/search/search_index.json" || { echo 'the search does not find cudagaussian'; exit 1; }
 
-finds() {  # PROBLEM HTML: the check says this of a page with this in it
+finds() {  # PROBLEM HTML: the check reports this problem for a page with this HTML
   sed "s|</body>|$2</body>|" "$work/kept" >"$work/site/docs/start.html"
   if "$root/docs/check_site.py" "$work/site" >"$work/log"; then echo "not found: $2"; exit 1; fi
   grep -q "$1" "$work/log" || { cat "$work/log"; exit 1; }

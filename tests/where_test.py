@@ -3,10 +3,10 @@
 """Checks the lists "Where to change what" in the sources, and the walks in CONTRIBUTING.md:
   where_test.py PROJECT_FOLDER
 
-Each file that a list names must exist: beside the file of the list, in kernels/, or in the project; a walk names files
-with their folders, or only by their names. Each name in code must occur in code: names are words with "()", "::" or
-"_", of walks those between backquotes; "name_…" is the beginning of a name. Exit status: 0; 1 with a line for each name
-that does not exist.
+Each file that a list names must exist beside the file with the list, in kernels/, or in the project. A walk names files
+with their folders, or only by their names. Each name of code must occur in code: names are words with "()", "::" or
+"_", and in walks those between backquotes. "name_…" is the beginning of a name. Exit status: 0; 1 with a line for each
+name that does not exist.
 """
 import re
 import sys
@@ -18,7 +18,7 @@ NAME = re.compile(r"\b[A-Za-z]\w*(?:::\w+)*\(\)|\b[A-Za-z]\w*(?:::\w+)+|\b[A-Za-
 
 
 def lists(text):
-    """The text of each list of a file: the comment from "Where to change what" on."""
+    """The text of each list in a file: the comment that starts with "Where to change what"."""
     for match in re.finditer(r"^// *Where to change what.*\n(?:^//.*\n)*", text, re.MULTILINE):
         yield match.group().replace("\n//", "\n")
 

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs the steps of .github/workflows here, as root, each job in a fresh Debian:
 
-  workflow.py              checks that each step is understood: no step has a name, an action or an expression that is
-                           not known here
+  workflow.py              checks that it understands each step: every name, action and expression must be known here
   workflow.py FILE.JOB …   runs these jobs (ci.pages, release.publish), one for each entry of the job's
                            matrix; NAME=VALUE chooses entries
 
-A job gets the last commit in /src, as a clone. Steps with `run` run there in bash; checkout is that clone; artifacts
-are folders below ARTIFACTS (a new one in /tmp), which later jobs find there. What publishes is printed and not run.
-Exit status 77 (skipped) without python3-yaml, or as tests/roots.sh says.
+A job gets the last commit in /src, as a clone. Steps with `run` run there in bash; checkout is that clone. Artifacts
+are folders below ARTIFACTS (a new one in /tmp), where later jobs find them. Steps that publish are printed and not run.
+Exit status 77 (skipped) without python3-yaml, or as in tests/roots.sh.
 """
 import itertools
 import os
@@ -45,13 +44,13 @@ def entries(job):
 
 
 def filled(text, values):
-    """Text with its ${{ expressions }} replaced. Raises KeyError for one that is not known."""
+    """The text with its ${{ expressions }} replaced. Raises KeyError for an unknown one."""
     known = {**HERE, **{f"matrix.{name}": str(value) for name, value in values.items()}}
     return re.sub(r"\$\{\{ *(.*?) *\}\}", lambda found: known[found[1]], text)
 
 
 def applies(step, values):
-    """Whether a step's `if` holds: failure(), or one comparison."""
+    """Whether a step's `if` is true: failure(), or one comparison."""
     condition = step.get("if")
     if condition in (None, "failure()"):
         return condition is None
@@ -76,7 +75,7 @@ def check(name, job):
 
 
 def in_shell(script, *arguments):
-    """Runs a script of bash that has the functions of tests/roots.sh."""
+    """Runs a bash script that has the functions of tests/roots.sh."""
     return subprocess.run(["bash", "-euo", "pipefail", "-c", '. "$0/tests/roots.sh"; ' + script, str(ROOT),
                            *arguments]).returncode
 

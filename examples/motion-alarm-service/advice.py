@@ -5,11 +5,11 @@ import urllib.parse
 
 import uris
 
-SETTINGS = "LIBRARY/SETTINGS"  # the errors with which elements of cudavision refuse a setting
+SETTINGS = "LIBRARY/SETTINGS"  # the errors with which cudavision elements refuse a setting
 
 
 def place_of(location: str) -> str:
-    """Host and port of a URI, without user and password; empty if that is not clear."""
+    """Host and port of a URI, without user and password; empty if they are unclear."""
     try:
         parts = urllib.parse.urlsplit(uris.shown(location))
         return (
@@ -22,7 +22,7 @@ def place_of(location: str) -> str:
 
 
 def about_error(kind: str, location: str) -> str:
-    """Advice on an error of this kind (troubles.py) that ended the pipeline of a camera. Empty if there is none."""
+    """Advice on an error of this kind (troubles.py) that ended the pipeline of a camera, or an empty text."""
     path, host = uris.path_of(location), place_of(location)
     if kind in ("RESOURCE/NOT_AUTHORIZED", "ANSWER/401", "ANSWER/407"):
         return f"{'correct' if uris.user_of(location) else 'write'} the user and the password in its uri"
@@ -48,7 +48,7 @@ def about_error(kind: str, location: str) -> str:
 
 
 def about_silence(location: str, came: bool) -> str:
-    """Advice on a camera that gave no frame for too long; `came`: it gave frames before."""
+    """Advice on a camera without frames for too long. `came`: it sent frames before."""
     host = place_of(location) if uris.path_of(location) is None else ""
     if came:
         return f"check its power and its cable{f', and whether {host} answers' if host else ''}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The best view of moving objects: selects the frames of a motion that become snapshots, and gives the pictures without
+"""Selects the frames of a motion with the best view of moving objects, which become snapshots. The pictures are without
 the drawings of cudadiff."""
 
 import collections
@@ -16,7 +16,7 @@ KEPT = 12  # inputs of cudadiff, which may hold up to eight frames
 
 
 def score_of(sample) -> float:
-    """Pixels of the largest object that is seen; less if the edge of the frame may hide a part of it."""
+    """The number of pixels of the largest visible object; less if the edge of the frame may hide a part of it."""
     width, height = common.size_of(sample)
 
     def score(box):
@@ -27,8 +27,7 @@ def score_of(sample) -> float:
 
 
 class Inputs:
-    """The frames as they came to cudadiff, if its output is another picture (a mask, or the frame with tint
-    and boxes)."""
+    """The input frames of cudadiff, if its output is another picture (a mask, or the frame with tint and boxes)."""
 
     def __init__(self, diff):
         self.waiting = collections.deque(maxlen=KEPT)
@@ -40,7 +39,7 @@ class Inputs:
         self.waiting.append((buffer, caps))
 
     def of(self, sample):
-        """The input of an output; the output itself if they are the same."""
+        """The input for an output, or the output itself if they are equal."""
         pts, found = sample.get_buffer().pts, sample
         while self.waiting and self.waiting[0][0].pts <= pts:
             buffer, caps = self.waiting.popleft()
@@ -50,8 +49,7 @@ class Inputs:
 
 
 class BestView:
-    """`send` takes the sample of each snapshot: the first frame of a motion, then better views, one a
-    second at most."""
+    """`send` gets each snapshot: the first frame of a motion, then better views, at most one per second."""
 
     def __init__(self, send, clock=time.monotonic):
         self.send, self.clock = send, clock
@@ -59,12 +57,12 @@ class BestView:
         self.on, self.sent, self.when, self.waiting = False, 0.0, 0.0, None
 
     def begin(self):
-        """The next frame is the first one of a motion."""
+        """Called before the first frame of a motion."""
         self.finish()
         self.on, self.sent, self.when = True, -1.0, -STEP
 
     def look(self, sample, picture):
-        """Called at the next frame; `picture` is the picture to send."""
+        """Called for the next frame. `picture` is the picture to send."""
         if not self.on:
             return
         score = score_of(sample)
@@ -79,6 +77,6 @@ class BestView:
             self.send(picture)
 
     def finish(self):
-        """The motion ended, or the camera was lost: sends the waiting snapshot."""
+        """Called when the motion ended or the camera was lost. Sends the waiting snapshot."""
         self.flush()
         self.on = False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A camera: its pipeline, and what cudadiff found in it.
+"""A camera: its pipeline, and the findings of cudadiff.
 
     source ! queue ! videoconvert ! cudadiff ! appsink          frames stay in the memory to which
                                                                 the decoder writes them
@@ -30,7 +30,7 @@ from supervised import Supervised
 log = logging.getLogger("motion-alarm")
 SOURCE_DEFAULTS = {
     "rtspsrc": {"latency": 200},  # milliseconds; GStreamer's default of 2000 delays an alarm
-    "souphttpsrc": {"timeout": 0},  # only `timeout` of [reconnect] decides that a silent camera is lost
+    "souphttpsrc": {"timeout": 0},  # only `timeout` of [reconnect] decides when a silent camera is lost
 }
 
 
@@ -49,8 +49,8 @@ def last_motion(event) -> int:
 
 
 class Camera(Supervised):
-    """`listener` has the methods event(camera, line), state(camera), snapshot(camera, sample) and clip(camera, row);
-    `show` takes the name and the sample of each frame; `recording`: a config.Recording, or None."""
+    """`listener` has the methods event(camera, line), state(camera), snapshot(camera, sample) and clip(camera, row).
+    `show` gets the name and the sample of each frame. `recording`: a config.Recording, or None."""
 
     def __init__(self, settings, reconnect, listener, show=None, recording=None):
         super().__init__(settings.key, reconnect)
@@ -58,13 +58,13 @@ class Camera(Supervised):
         self.motion, self.visits = (
             False,
             set(),
-        )  # visits: (id, zone) of the objects that are in view; the zone is None without zones
+        )  # visits: (id, zone) of the visible objects; the zone is None without zones
         self.events = collections.Counter()  # by name, since the start of the service
         self.begins = self.ends = False  # whether motion begins or ended with the next frame
         self.best, self.inputs = BestView(lambda sample: listener.snapshot(self, sample)), None
         self.best_lock = threading.Lock()
         self.diff = self.sink = None
-        self.counted, self.every = 0, False  # in this attempt: frames in self.frames; whether on_frame() gets all
+        self.counted, self.every = 0, False  # frames in this attempt; whether on_frame() gets all
         self.live, self.last_pts, self.gap = False, Gst.CLOCK_TIME_NONE, None  # gap: the thread that sends a GAP event
         self.pace = Pace(self.name, lambda: listener.state(self))
         self.interval = inputs.interval_of(settings.uri)
@@ -88,7 +88,7 @@ class Camera(Supervised):
         return advice.about_silence(uri, came) if kind == "silence" else advice.about_error(kind, uri)
 
     def missing(self) -> str:
-        """A sentence about a file that ends before the length that its container declares; otherwise empty."""
+        """A sentence about a file that ends before the length that its container declares; otherwise an empty text."""
         path = uris.path_of(self.settings.uri)
         facts = clip_facts.facts_of(path) if path is not None and os.path.isfile(path) else None
         return facts.missing(self.last_pts / Gst.SECOND) if facts and self.last_pts != Gst.CLOCK_TIME_NONE else ""
@@ -117,7 +117,7 @@ class Camera(Supervised):
             self.set_up(source)
         inputs.prepare(pipeline, self.settings.uri, lambda: self.is_live(pipeline))
         if self.recorder:
-            self.recorder.attach(pipeline)  # before the pace, so that it also gets the frames that are left out
+            self.recorder.attach(pipeline)  # before the pace, so that it also gets the dropped frames
         self.pace.attach(pipeline, pipeline.get_by_name("queue"), self.diff.get_static_pad("src"))
         self.sink.connect("new-sample", self.on_frame)
         self.sink.set_property("emit-signals", self.every)
@@ -127,14 +127,14 @@ class Camera(Supervised):
         return pipeline
 
     def is_silent(self, seconds):
-        """Called when the camera stalls or is slow. A GAP event makes cudadiff post what becomes due without a frame. A
-        thread sends it, because the event waits for the thread that brings frames."""
+        """Called when the camera stalls or is slow. A GAP event makes cudadiff post messages that are due. A
+        separate thread sends it, because the event waits for the thread that delivers frames."""
         if self.live and self.last_pts != Gst.CLOCK_TIME_NONE and not (self.gap and self.gap.is_alive()):
             event = Gst.Event.new_gap(self.last_pts, int(seconds * Gst.SECOND))
             self.gap = threading.Thread(target=self.diff.get_static_pad("sink").send_event, args=(event,), daemon=True)
             self.gap.start()
 
-    def is_live(self, pipeline):  # drop frames instead of falling behind, and do not delay them
+    def is_live(self, pipeline):  # drops frames instead of falling behind, and does not delay them
         self.live = self.pace.live = True
         queue = pipeline.get_by_name("queue")
         Gst.util_set_object_arg(queue, "leaky", "downstream")
@@ -185,7 +185,7 @@ class Camera(Supervised):
         self.listener.state(self)
 
     def on_frame(self, sink):
-        """The frame after `begin` or `end`, or every frame."""
+        """Called for the frame after `begin` or `end`, or for every frame."""
         sample = sink.emit("pull-sample")
         with self.best_lock:
             if self.ends:
@@ -202,7 +202,7 @@ class Camera(Supervised):
         return Gst.FlowReturn.OK
 
     def look(self):
-        """Counts the frames that came since the last call, and takes the newest one."""
+        """Counts the frames since the last call, and takes the newest one."""
         rendered = self.sink.get_property("stats").get_value("rendered")
         sample = self.sink.get_property("last-sample") if rendered > self.counted else None
         if sample:
@@ -216,7 +216,7 @@ class Camera(Supervised):
         self.pace.report(self.frames)
 
     def on_clip(self, row):
-        """Called when a clip was written (`row`), or when it changed whether clips can be written (None)."""
+        """Called when a clip is written (`row`), or when it becomes possible or impossible to write clips (None)."""
         if row:
             log.info("%s: the clip %s", self.name, row["file"])
             self.listener.clip(self, {"camera": self.name, "event": "clip", **row, "at": now()})
@@ -224,7 +224,7 @@ class Camera(Supervised):
 
     @property
     def trouble(self) -> str:
-        """Why no frames come, why they are not recorded, or why some are left out."""
+        """Why no frames arrive, why they are not recorded, or why some are dropped."""
         return self.problem or (self.recorder.problem if self.recorder else "") or self.pace.problem
 
     def came(self):

@@ -2,8 +2,8 @@
 """Checks the settings of a camera before it is opened: the elements read them and report errors and warnings.
 
 cudadiff gets caps, but no frame. Shapes in whole pixels need the size of the picture. The size of a file and of `test`
-is known. For other inputs the check assumes a size that fits the shapes. Shapes that leave the real picture are found
-when the camera is opened (supervised.Wrong)."""
+is known. For other inputs the check assumes a size that fits the shapes. Shapes outside the real picture are found when
+the camera is opened (supervised.Wrong)."""
 
 import re
 
@@ -14,12 +14,12 @@ import uris
 from common import Gst
 
 SHAPES = "zones", "lines", "mask-regions"
-LARGEST = 16384  # pixels a side
+LARGEST = 16384  # pixels per side
 NEEDED = {"post-messages": False}  # settings that would leave nothing to do
 
 
 def text_of(name, value) -> str:
-    """NAME=VALUE, as GStreamer reads values."""
+    """NAME=VALUE, in the form that GStreamer reads."""
     return f"{name}={str(value).lower() if isinstance(value, bool) else value}"
 
 
@@ -41,7 +41,7 @@ def size_of(settings):
 
 def check_source(settings):
     """Raises a Failure if the element that reads the input has no such property or value, or if there is no such
-    element. Never names a value: it may be a password."""
+    element. Never names a value, because it may be a password."""
     try:
         inputs.options_of(settings.uri)
     except common.Failure as error:
@@ -67,7 +67,7 @@ def check_source(settings):
 
 
 def in_range(found, value) -> bool:
-    """Whether a number is in the range of a property. GStreamer would silently take another number, such as 4294967291
+    """Whether a number is in the range of a property. GStreamer would silently use another number, such as 4294967291
     for -5."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not hasattr(found, "minimum"):
         return True
@@ -75,7 +75,7 @@ def in_range(found, value) -> bool:
 
 
 def check_diff(settings) -> list[str]:
-    """Raises a Failure if cudadiff has no such property, or does not accept its values. Returns its warnings."""
+    """Raises a Failure if cudadiff has no such property, or does not accept its value. Returns its warnings."""
     place, values = f"[camera.{settings.key}.cudadiff]", settings.cudadiff
     pipeline = common.parse(
         "cudadiff name=diff ! fakesink async=false", diff={} if "backend" in values else {"backend": "cpu"}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The configuration: a TOML file becomes a `Config`. Each class below is a table of the file, each field a key with
-its default."""
+"""The configuration: a TOML file becomes a `Config`. Each class below is a table of the file, and each field is a key
+with its default."""
 
 import dataclasses
 import os
@@ -27,7 +27,7 @@ class Mqtt:
     username: str = dataclasses.field(default="", metadata=ENVIRONMENT)
     password: str = dataclasses.field(default="", metadata=ENVIRONMENT)
     tls: bool = False
-    ca_file: str = ""  # PEM; without it the system's authorities
+    ca_file: str = ""  # PEM; if empty, the system's authorities
     discovery: str = "homeassistant"  # Home Assistant's discovery prefix; "" publishes no discovery
 
 
@@ -39,7 +39,7 @@ class Metrics:
 
 @dataclasses.dataclass
 class Wall:
-    # A pipeline's description, which gets video/x-raw, format=I420; empty: the page, or a screen if there is none.
+    # A pipeline description that gets video/x-raw, format=I420; empty: the page, or a screen if there is no page.
     sink: str = ""
     width: int = dataclasses.field(default=1280, metadata=between(16, 16384))
     height: int = dataclasses.field(default=720, metadata=between(16, 16384))
@@ -47,7 +47,7 @@ class Wall:
     columns: int = dataclasses.field(default=0, metadata=between(0, 63))  # 0: as square as possible
     hold: float = dataclasses.field(
         default=5, metadata=between(0, 1e6)
-    )  # seconds for which the last picture of a lost camera stays
+    )  # how many seconds the last picture of a lost camera stays
 
 
 @dataclasses.dataclass
@@ -58,7 +58,7 @@ class Page:
 
 @dataclasses.dataclass
 class Onvif:
-    username: str = dataclasses.field(metadata=ENVIRONMENT)  # with which clients log in
+    username: str = dataclasses.field(metadata=ENVIRONMENT)  # the user name for clients
     password: str = dataclasses.field(metadata=ENVIRONMENT)
     host: str = "127.0.0.1"
 
@@ -66,7 +66,7 @@ class Onvif:
 @dataclasses.dataclass
 class Reconnect:
     first: float = dataclasses.field(default=1, metadata=between(0.01, 3600))  # seconds before the first new attempt
-    most: float = dataclasses.field(default=60, metadata=between(0.01, 86400))  # seconds between attempts, at most
+    most: float = dataclasses.field(default=60, metadata=between(0.01, 86400))  # maximum seconds between attempts
     timeout: float = dataclasses.field(
         default=10, metadata=between(0.1, 3600)
     )  # a camera without a frame for this number of seconds is lost
@@ -77,19 +77,19 @@ class Recording:
     folder: str  # gets a folder for each camera that has recording = true
     before: float = dataclasses.field(default=5, metadata=between(0, 60))  # seconds
     after: float = dataclasses.field(default=5, metadata=between(0, 600))  # seconds after the last motion
-    # Seconds of a clip; more becomes several clips.
+    # Maximum length of a clip in seconds; a longer motion is split.
     longest: float = dataclasses.field(default=300, metadata=between(5, 86400))
     size: float = dataclasses.field(default=10, metadata=between(0, 1e6))  # GiB for each camera; 0: no limit
-    days: float = dataclasses.field(default=30, metadata=between(0, 36500))  # a clip is kept for; 0: forever
+    days: float = dataclasses.field(default=30, metadata=between(0, 36500))  # how long a clip is kept; 0: forever
 
 
 @dataclasses.dataclass
 class Camera:
     uri: str = dataclasses.field(metadata=ENVIRONMENT)  # as for motion_alarm.py: a URI, /dev/video0, a file, `test`
-    title: str = ""  # the displayed name; the key of the table is for topics and labels
+    title: str = ""  # the displayed name; topics and labels use the key of the table
     wall: bool = True  # whether it has a place on the wall
-    recording: bool = False  # whether motion is recorded, as [recording] says
-    # The port at which it is an ONVIF device; 0: none.
+    recording: bool = False  # whether motion is recorded as in [recording]
+    # The port of its ONVIF device; 0: none.
     onvif: int = dataclasses.field(default=0, metadata=between(0, 65535))
     source: dict = dataclasses.field(default_factory=dict)  # properties of the source element, such as rtspsrc
     cudadiff: dict = dataclasses.field(default_factory=dict)  # properties of cudadiff
@@ -97,7 +97,7 @@ class Camera:
 
     @property
     def zones(self) -> list[str]:
-        """The names of the zones, in their order."""
+        """The names of the zones, in order."""
         shapes = str(self.cudadiff.get("zones", "")).split(";")
         return list(dict.fromkeys(shape.rpartition(":")[0].strip() for shape in shapes if shape.strip()))
 
@@ -119,13 +119,13 @@ class Config:
 
 
 def slug(text: str) -> str:
-    """The text in the characters that MQTT topics and Home Assistant's ids may have."""
+    """The text in characters that MQTT topics and Home Assistant's ids allow."""
     return re.sub("[^A-Za-z0-9_-]", "_", text)
 
 
 def identifier(topic: str) -> str:
-    """A topic in the characters that slug() leaves. Different topics give different ones: a _ is doubled, and any other
-    character stands as _CODE_, its number in hexadecimal."""
+    """A topic in the characters that slug() leaves. Different topics give different results: a _ is doubled, and any
+    other character becomes _CODE_ with its hexadecimal number."""
     return re.sub("[^A-Za-z0-9-]", lambda match: "__" if match[0] == "_" else f"_{ord(match[0]):x}_", topic)
 
 
@@ -139,7 +139,7 @@ def expand(text: str, where: str) -> str:
 
 
 def fill(kind, table, where: str, **more):
-    """Makes a dataclass from a table of the file. Raises a Failure that names a wrong key or value, never the value
+    """Makes a dataclass from a table of the file. Raises a Failure that names a wrong key or value, but never the value
     itself, which may be a password."""
     if not isinstance(table, dict):
         raise Failure(f"[{where}] must be a table")
@@ -173,7 +173,6 @@ def check_topic(topic: str, place: str):
 
 
 def check_onvif(cameras: list[Camera], settings: Onvif | None):
-    """Checks the tables of cameras against [onvif]."""
     if settings and not (settings.username and settings.password):
         raise Failure("username and password in [onvif] must not be empty")
     ports = {}
@@ -190,14 +189,14 @@ def check_onvif(cameras: list[Camera], settings: Onvif | None):
 
 
 def load(file: str) -> Config:
-    """Reads the file. Raises a Failure with one sentence if something in it is wrong."""
+    """Reads the file. Raises a Failure with one sentence if it contains an error."""
     try:
         with open(file, "rb") as stream:
             document = tomllib.load(stream)
     except OSError as error:
         raise Failure(f"cannot read {file}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Failure(f"{file} is no TOML: {error}") from error
+        raise Failure(f"{file} is not TOML: {error}") from error
     for name in document:
         if name not in ("camera", "reconnect", *PARTS):
             raise Failure(f"there is no table [{name}]; there are camera.NAME, reconnect, {', '.join(PARTS)}")

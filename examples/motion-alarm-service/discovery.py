@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Topics and their payloads: pure functions of the state of a camera. The keys of Home Assistant's discovery follow
-https://www.home-assistant.io/integrations/mqtt/#mqtt-discovery (one message for each entity, which every version since
-2023.7 reads)."""
+"""Topics and their payloads, as pure functions of the state of a camera. The keys of Home Assistant's discovery follow
+https://www.home-assistant.io/integrations/mqtt/#mqtt-discovery (one message for each entity, which every version from
+2023.7 on reads)."""
 
 import json
 
@@ -11,7 +11,7 @@ LONGEST = 255  # characters of a state in Home Assistant
 
 
 def states(topic: str, camera) -> dict[str, str]:
-    """The retained topics of a camera with their present payloads, except the snapshot."""
+    """The retained topics of a camera with their current payloads, except the snapshot."""
     base = f"{topic}/{camera.name}"
     found = {
         f"{base}/status": "online" if camera.up else "offline",
@@ -59,8 +59,8 @@ def entities(topic: str, camera):
 
 
 def discovery(prefix: str, topic: str, cameras) -> dict[str, str]:
-    """Home Assistant's discovery: topic → JSON. An entity is available while the service runs, and, except for the
-    connection, the problem and the last snapshot, while frames come from the camera."""
+    """Home Assistant's discovery: topic → JSON. An entity is available while the service runs and frames arrive from
+    the camera. The connection, the problem and the last snapshot do not need frames."""
     node, messages = identifier(topic), {}
     for camera in cameras:
         device = {

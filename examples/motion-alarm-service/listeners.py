@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Listeners for the events of a camera. A listener must return soon: the thread that calls it brings frames."""
+"""Listeners for the events of a camera. A listener must return quickly, because the calling thread delivers frames."""
 
 
 class Listener:
-    """Hears everything and does nothing."""
+    """Receives everything and does nothing."""
 
     def event(self, camera, line):
         """A message of cudadiff, or a clip: `line` is its JSON."""
@@ -19,7 +19,7 @@ class Listener:
 
 
 class Everyone(Listener):
-    """Tells several listeners, one after the other."""
+    """Calls several listeners, one after the other."""
 
     def __init__(self, listeners):
         self.listeners = list(listeners)

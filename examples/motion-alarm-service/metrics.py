@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Prometheus metrics over HTTP, with prometheus_client. They are read from the cameras when somebody asks for them."""
+"""Prometheus metrics over HTTP, with prometheus_client. They are read from the cameras on each request."""
 
 from common import CAMERA_EVENTS, Failure
 
@@ -11,8 +11,8 @@ except ImportError:
 
 
 class Collector:
-    """Gives the metrics of the cameras, the wall and the connection to the broker. The only label is the key
-    of a camera."""
+    """Returns the metrics of the cameras, the wall and the connection to the broker. The only label is the key of a
+    camera."""
 
     def __init__(self, cameras, wall, publisher):
         self.cameras, self.wall, self.publisher = cameras, wall, publisher
@@ -41,7 +41,7 @@ class Collector:
                 family.add_metric([camera.name], float(value(camera)))
             yield family
         dropped = CounterMetricFamily(
-            "cudavision_camera_dropped", "Frames that were left out, by where.", labels=["camera", "stage"]
+            "cudavision_camera_dropped", "Frames that were skipped, by place.", labels=["camera", "stage"]
         )
         for camera in self.cameras:
             for stage in ("encoded", "decoded"):
@@ -77,13 +77,11 @@ class Collector:
 
 
 def check():
-    """Raises a Failure if metrics cannot be served."""
     if prometheus_client is None:
         raise Failure("[metrics] needs python3-prometheus-client, which is not installed")
 
 
 def serve(settings, cameras, wall, publisher):
-    """Answers GET /metrics in a thread."""
     prometheus_client.REGISTRY.register(Collector(cameras, wall, publisher))
     try:
         prometheus_client.start_http_server(settings.port, settings.host)

@@ -33,7 +33,7 @@ try:
 except ImportError as error:
     no_soapbar = str(error)
 
-TIDY = 600  # seconds until clips that are too old are looked for again
+TIDY = 600  # interval in seconds for removing clips that are too old
 NO_SOAPBAR = (
     "[onvif] needs soapbar, which this Python does not have ({}): make a virtual environment by "
     "`python3 -m venv --system-site-packages FOLDER`, run `FOLDER/bin/pip install -r "
@@ -42,7 +42,7 @@ NO_SOAPBAR = (
 
 
 def load(file):
-    """Reads and checks the configuration, as far as that goes without opening a camera. Returns the settings and
+    """Reads and checks the configuration, as far as possible without opening a camera. Returns the settings and
     warnings. Raises a Failure if something is wrong."""
     settings = config.load(file)
     return settings, [warning for each in settings.cameras for warning in checks.check(each)]
@@ -83,7 +83,7 @@ def make(settings):
 
 
 def waited(stop, seconds):
-    """stop.wait(seconds), in short pieces: Python handles a signal that comes just before a wait only after it."""
+    """Like stop.wait(seconds), in short pieces, because Python handles a signal only between two waits."""
     end = time.monotonic() + seconds
     while not stop.is_set() and time.monotonic() < end:
         stop.wait(min(1, max(0, end - time.monotonic())))

@@ -2,10 +2,10 @@
 """Publishes to an MQTT broker with paho-mqtt, 1.6 or 2.
 
 States (retained) and events (not retained) are sent differently:
-- States have QoS 0, and all of them are published again after each connection. With QoS 1 paho would send what was
-  under way when the connection broke again, and only after that: old states would follow the present ones.
-- Events have QoS 1 and wait while there is no connection, up to 1000 of them; then new ones are left out.
-Snapshots are made in their own thread, which sends one after the other. A slow connection causes fewer snapshots, not
+- States have QoS 0, and all of them are published again after each connection. With QoS 1, paho would later repeat
+  messages that were in flight when the connection broke, so old states would follow the current ones.
+- Events have QoS 1. Up to 1000 of them wait while there is no connection; further ones are dropped.
+A separate thread makes the snapshots and sends them one after the other. A slow connection causes fewer snapshots, not
 later ones."""
 
 import json
@@ -28,7 +28,6 @@ LAST = 2  # seconds for each of the three things that stop() waits for
 
 class Publisher:
     def __init__(self, settings, encoder):
-        """`encoder`: a snapshot.Encoder."""
         if paho is None:
             raise Failure("[mqtt] needs python3-paho-mqtt, which is not installed")
         self.settings, self.encoder = settings, encoder
@@ -37,9 +36,9 @@ class Publisher:
         self.connected = self.stopping = self.full = False
         self.snapshots = Snapshots(lambda sample: self.encoder.jpeg_of(sample), self.send_snapshot)
         version = (paho.CallbackAPIVersion.VERSION2,) if hasattr(paho, "CallbackAPIVersion") else ()
-        # No other service has this id: a broker throws out one of two. And it is always the same: a broker that has not
-        # noticed yet that the old connection is broken then sends its last will before it accepts the new one, and not
-        # minutes later.
+        # No other service may have this id, because a broker disconnects one of two clients with equal ids. The id
+        # never changes. A broker that has not yet noticed that the old connection is broken therefore sends its last
+        # will before it accepts the new one, and not minutes later.
         self.client = paho.Client(*version, client_id=f"{identifier(settings.topic)}-motion-alarm")
         self.client.on_connect, self.client.on_disconnect, self.client.on_message = (
             self.on_connect,
@@ -58,7 +57,8 @@ class Publisher:
             try:
                 self.client.tls_set(settings.ca_file or None)
             except OSError as error:
-                raise Failure(f"cannot read {settings.ca_file}: {error.strerror or 'it is no certificate'}") from error
+                why = error.strerror or "it is not a certificate"
+                raise Failure(f"cannot read {settings.ca_file}: {why}") from error
 
     def topic(self, *names) -> str:
         return "/".join([self.settings.topic, *names])
@@ -75,7 +75,7 @@ class Publisher:
         self.client.loop_start()
 
     def stop(self):
-        """Sends the snapshot in progress and the last message, offline. Waits for six seconds at most, even if messages
+        """Sends the snapshot in progress and the last message, `offline`. Waits at most six seconds, even if messages
         are lost."""
         self.stopping = True
         self.snapshots.stop()
@@ -88,15 +88,15 @@ class Publisher:
         if self.connected:
             try:
                 last.wait_for_publish(LAST)
-            except (RuntimeError, ValueError):  # the connection broke just now
+            except (RuntimeError, ValueError):  # the connection just broke
                 pass
         self.client.disconnect()
-        ends = threading.Thread(target=self.client.loop_stop, daemon=True)  # which may wait for a connection
+        ends = threading.Thread(target=self.client.loop_stop, daemon=True)  # loop_stop() may wait for a connection
         ends.start()
         ends.join(LAST)
 
     def put(self, topic, payload):
-        """Publishes a state if it is new. Returns what paho says about it, or None."""
+        """Publishes a state if it is new. Returns paho's result, or None."""
         with self.lock:
             if self.retained.get(topic) == payload:
                 return None
@@ -114,11 +114,11 @@ class Publisher:
             == paho.MQTT_ERR_QUEUE_SIZE
         )
         if full and not self.full:
-            log.warning("mqtt: events are left out, because 1000 of them wait for the broker")
+            log.warning("mqtt: events are dropped, because 1000 of them wait for the broker")
         self.full = full
 
     def clip(self, camera, line):
-        """An event, and a state: the last clip."""
+        """Publishes an event, and a state: the last clip."""
         self.event(camera, line)
         self.put(self.topic(camera.name, "clip"), json.dumps(line))
 
@@ -126,16 +126,16 @@ class Publisher:
         self.snapshots.put(camera, sample)
 
     def send_snapshot(self, camera, jpeg):
-        """Publishes a snapshot, and waits until it was written to the connection, if there is one."""
+        """Publishes a snapshot, and waits until it is written to the connection, if there is one."""
         sent = self.put(self.topic(camera.name, "snapshot"), jpeg)
         try:
             while sent and self.connected and not self.stopping and not sent.is_published():
                 sent.wait_for_publish(0.1)
-        except (RuntimeError, ValueError):  # the connection broke just now; the next one gets all states
+        except (RuntimeError, ValueError):  # the connection just broke; the next one gets all states
             pass
 
     def on_connect(self, client, _, flags, reason, *__):
-        if reason != 0:  # a number, or in paho 2 an object that compares with one
+        if reason != 0:  # a number, or in paho 2 an object that can be compared with one
             log.error(
                 "mqtt: the broker refused the connection: %s",
                 reason if hasattr(reason, "is_failure") else paho.connack_string(reason),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Cameras as ONVIF devices, which notify recorders of motion: the services device, media and events with pull points.
-Each camera has its own port, because clients identify a device by its host and port.
+"""Makes cameras ONVIF devices, which notify recorders of motion. The services are device, media, and events with pull
+points. Each camera has its own port, because clients identify a device by its host and port.
 
 soapbar reads and writes the envelopes, the addressing, the user's token and the faults; onvif_messages.py has the
 bodies."""
@@ -26,20 +26,20 @@ log = logging.getLogger("motion-alarm")
 LARGEST = 2**16  # bytes of a request
 CONNECTIONS = 64  # to a camera
 EVERYBODY = ("GetSystemDateAndTime", "GetServices", "GetCapabilities", "GetServiceCapabilities")  # need no user
-PATIENCE = 60  # seconds between warnings about clients that are refused
+PATIENCE = 60  # seconds between warnings about refused clients
 TOKEN = f"{{{NS.WSSE}}}UsernameToken"
 DIGEST = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-username-token-profile-1.0#PasswordDigest"
 UNKNOWN_SIZE = (1920, 1080)  # until a camera has sent a frame
 
 
 def fault(text, *subcodes, code="Client"):
-    """`subcodes`: as ter:NotAuthorized. `code`: Client or Server, whose fault it is."""
+    """`subcodes`: such as ter:NotAuthorized. `code`: Client or Server, whichever is at fault."""
     named = (each.partition(":") for each in subcodes)
     return SoapFault(code, text, subcodes=[(messages.NAMES[prefix], name) for prefix, _, name in named])
 
 
 def write(request, content) -> tuple[int, str, bytes]:
-    """The status of HTTP, the type and the content of an answer. `request`: a SoapEnvelope, or None; `content`: the
+    """The HTTP status, the type and the content of an answer. `request`: a SoapEnvelope, or None; `content`: the
     element of the body, or a SoapFault."""
     version, asked = (request.version, request.ws_addressing) if request else (SoapVersion.SOAP_12, None)
     status, action = 200, re.sub("(Request)?$", "Response", asked.action, count=1) if asked and asked.action else ""
@@ -56,7 +56,7 @@ def write(request, content) -> tuple[int, str, bytes]:
 class Users(UsernameTokenValidator):
     """Knows one user, and accepts only digests. An eavesdropper cannot use a digest a second time."""
 
-    nonce_ttl = 600  # seconds: as long as a token may be accepted whose clock is five minutes ahead
+    nonce_ttl = 600  # seconds: how long a token is accepted if its clock is five minutes ahead
 
     def __init__(self, settings):
         super().__init__()
@@ -86,10 +86,9 @@ def refusal(error) -> str:
 
 
 class Device:
-    """Answers the requests to one camera. Any thread may call it."""
+    """Answers the requests to one camera. May be called in any thread."""
 
     def __init__(self, settings, camera):
-        """`settings`: a config.Onvif."""
         self.camera, self.users, self.points = camera, Users(settings), pull_points.PullPoints()
         self.token = camera.name[:64]
         self.version = Gst.Registry.get().find_plugin("cudavision").get_version()
@@ -104,8 +103,8 @@ class Device:
         }
 
     def answer(self, body: bytes, root: str, path: str) -> tuple[int, str, bytes]:
-        """Answers a request: `root` is the address of this device as its client knows it, `path` what follows. Returns
-        the status of HTTP, the type and the content. Never raises."""
+        """Answers a request. `root` is the address of this device as its client knows it, `path` the rest of the URL.
+        Returns the HTTP status, the type and the content. Never raises."""
         request = None
         try:
             tree = parse_xml(body)
@@ -116,7 +115,7 @@ class Device:
         except SoapFault as error:
             return write(request, error)
         except (ValueError, TypeError, SyntaxError):
-            return write(request, fault("the message is no right SOAP", "ter:WellFormed"))
+            return write(request, fault("the message is not valid SOAP", "ter:WellFormed"))
         except Exception as error:  # an error in this program must not end the connection without an answer
             log.error("%s: onvif: %s: %s", self.camera.name, type(error).__name__, error)
             return write(request, fault("an error in the service", code="Server"))
@@ -143,7 +142,8 @@ class Device:
         try:
             values.update(self.actions[name](request, values["key"]) if name in self.actions else {})
         except pull_points.Gone:
-            raise fault("there is no such subscription, or no more", "ter:InvalidArgVal", "wsrf:ResourceUnknownFault")
+            raise fault("there is no such subscription, or it has ended", "ter:InvalidArgVal",
+                        "wsrf:ResourceUnknownFault")
         answer = messages.fill(f"{name}Response", values)
         for each in values.get("found", ()):
             answer.append(messages.fill(messages.tag("wsnt", "NotificationMessage"), {**each, "token": self.token}))
@@ -163,7 +163,7 @@ class Device:
             raise fault(f"Sender not Authorized: {reason}", "ter:NotAuthorized") from error
 
     def facts(self):
-        """Values of answers."""
+        """The values that answers contain."""
         caps = self.camera.sink.get_static_pad("sink").get_current_caps() if self.camera.sink else None
         size = size_of_caps(caps) if caps else UNKNOWN_SIZE
         return {
@@ -172,7 +172,7 @@ class Device:
             "version": self.version,
             "host": socket.gethostname(),
             "name": self.camera.name,
-            "title": "".join(filter(str.isprintable, self.camera.settings.title))[:64],  # what XML and ONVIF allow
+            "title": "".join(filter(str.isprintable, self.camera.settings.title))[:64],  # allowed in XML and ONVIF
             "token": self.token,
             "width": size[0],
             "height": size[1],
@@ -297,7 +297,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class Devices(Listener):
-    """The listener that tells each device of its camera's motion."""
+    """The listener that tells each device about the motion of its camera."""
 
     def __init__(self, settings):
         self.settings, self.devices = settings, {}

@@ -33,7 +33,7 @@ def tag(prefix: str, name: str) -> str:
 
 
 def fill(name: str, values):
-    """The element with this tag, with values in the place of the words in braces."""
+    """The element with this tag, with values in place of the words in braces."""
     element = copy.deepcopy(ANSWERS[name])
     for each in element.iter():
         each.text = each.text and each.text.format_map(values)
@@ -47,12 +47,12 @@ def stamp(time) -> str:
 
 
 def times(now, left: float) -> dict[str, str]:
-    """The present time, and the time in `left` seconds."""
+    """The current time, and the time in `left` seconds."""
     return {"time": stamp(now), "end": stamp(now + datetime.timedelta(seconds=left))}
 
 
 def seconds_of(text: str, now) -> float:
-    """The seconds from `now` that a duration (PT60S) or a point in time says. Raises ValueError."""
+    """The seconds from `now` to the end of a duration (PT60S) or to a point in time. Raises ValueError."""
     if (match := DURATION.fullmatch(text)) and any(match.groups()):
         return sum(float(part or 0) * unit for part, unit in zip(match.groups(), (86400, 3600, 60, 1)))
     end = datetime.datetime.fromisoformat(text)
@@ -60,12 +60,12 @@ def seconds_of(text: str, now) -> float:
 
 
 def text_of(request, prefix: str, name: str) -> str:
-    """The text of a child of a request, or an empty one."""
+    """The text of a child of a request, or an empty text."""
     return (request.findtext(tag(prefix, name)) or "").strip()
 
 
 def wants_motion(request) -> bool:
-    """Whether the filter of a subscription lets motion through. Prefixes are ignored, because each client has its own
+    """Whether the filter of a subscription includes motion. Prefixes are ignored, because each client has its own
     prefixes and there is only one topic."""
     found = request.findall(".//{*}TopicExpression")
     places = [part.strip() for each in found for part in (each.text or "").split("|")]

@@ -2,13 +2,13 @@
 """Drops frames of a live camera if the machine is too slow for all of them, so that messages are not late.
 
     source ! … ! decoder ! … ! queue ! cudadiff
-                 |             `-- the queue is leaky: it drops the oldest decoded frame if cudadiff still works on
-                 |                 earlier ones
+                 |             `-- the queue is leaky: it drops the oldest decoded frame if cudadiff is still busy
+                 |                 with earlier ones
                  `-- if even decoding is too slow, encoded frames would wait in the source without limit. Once the
-                     frames that come out are LATE, encoded frames are dropped here, up to a key frame that is in time.
-                     Where even this is too slow (FLOODED), the jitter buffer of rtspsrc drops packets meanwhile
+                     output frames are LATE, encoded frames are dropped here, up to a key frame that is on time.
+                     If even this is too slow (FLOODED), the jitter buffer of rtspsrc drops packets meanwhile
 
-Both are counted. Once a minute the log says how many, and if they are many, so does `problem`."""
+Both kinds are counted. Once a minute the log has their numbers. If there are many, `problem` also has them."""
 
 import collections
 import logging
@@ -17,11 +17,11 @@ import time
 from common import Gst
 
 log = logging.getLogger("motion-alarm")
-LATE = 1.0  # seconds after which a frame comes out later than others did
-SETTLED = 3.0  # seconds in which frames of before a drop have left the decoder
+LATE = 1.0  # a frame is late if it comes out this many seconds later than others did
+SETTLED = 3.0  # seconds after which frames from before a drop have left the decoder
 FLOODED = 5.0  # seconds by which even dropped frames are late
-DRIFT = 0.0002  # of a camera's clock against the one of this machine: seconds a second
-OFTEN = 0.4  # seconds between two looks at the time of frames
+DRIFT = 0.0002  # of a camera's clock relative to this machine's: seconds per second
+OFTEN = 0.4  # seconds between two checks of the time of frames
 REPORT = 60  # seconds between two reports
 MANY = 0.02  # share of the frames that is reported as a problem
 
@@ -45,25 +45,25 @@ def on_decoders(pipeline, found):
 
 
 class Pace:
-    """The pace of a camera, across its successive pipelines. `told` is called when `problem` changed."""
+    """The pace of a camera, across its successive pipelines. `told` is called when `problem` changes."""
 
     def __init__(self, name, told=lambda: None, clock=time.monotonic):
         self.name, self.told, self.clock = name, told, clock
         self.dropped = collections.Counter()  # "encoded" and "decoded" frames, since the start of the service
         self.problem = ""
-        self.reported, self.before = clock(), (0, 0)  # when, and how many frames came and were dropped until then
+        self.reported, self.before = clock(), (0, 0)  # the time, and the received and dropped frames by then
         self.pipeline = self.pad = None
 
     def attach(self, pipeline, queue, output):
-        """`queue`: in front of cudadiff; `output`: a pad behind it."""
+        """`queue`: before cudadiff; `output`: a pad after it."""
         self.pipeline, self.output, self.pad = pipeline, output, None
         self.live = self.dropping = False
-        # usual: seconds from the time of a frame until it comes out; judged: when that was seen.
+        # usual: seconds from the time of a frame until it comes out; judged: when this was measured.
         self.usual, self.judged = None, 0.0
-        # The timestamp of the key frame with which decoding went on, and when that was.
+        # The timestamp of the key frame with which decoding resumed, and the time of resuming.
         self.resumed, self.resumed_at = 0, 0.0
-        self.jitter_buffers, self.changed, self.flooded = [], [], False  # changed: only those that drop now
-        self.last, self.step = 0, 0  # of dropped frames: the timestamp of the last one, and from one to the next
+        self.jitter_buffers, self.changed, self.flooded = [], [], False  # changed: the buffers that drop packets now
+        self.last, self.step = 0, 0  # of dropped frames: the last timestamp, and the step between timestamps
         queue.connect("overrun", self.on_overrun)
         on_decoders(pipeline, self.on_decoder)
         on_elements(pipeline, self.on_element)
@@ -79,7 +79,7 @@ class Pace:
         self.dropped["decoded"] += self.live
 
     def behind(self, pad, pts):
-        """Seconds since the time of a frame that is at a pad; None if that is not known."""
+        """Seconds since the time of a frame that is at a pad; None if unknown."""
         event, now = pad.get_sticky_event(Gst.EventType.SEGMENT, 0), self.pipeline.get_current_running_time()
         if not event or Gst.CLOCK_TIME_NONE in (pts, now):
             return None
@@ -87,10 +87,10 @@ class Pace:
         return None if running == Gst.CLOCK_TIME_NONE else (now - running) / Gst.SECOND
 
     def look(self, pts):
-        """Judges the time of the newest frame that came out since the last call. Called about ten times a second."""
+        """Judges the time of the newest frame since the last call. Called about ten times a second."""
         now = self.clock()
         # Frames from before the key frame that are still in the pipeline give no new information. But timestamps may go
-        # back: the jitter buffer of a machine that is too slow takes its own delay for a delay of the network, and
+        # back: on a machine that is too slow, the jitter buffer mistakes its own delay for a network delay, and
         # corrects it.
         old = pts < self.resumed and now - self.resumed_at < SETTLED
         if (self.dropping or not self.live or old or now - self.judged < OFTEN
@@ -125,24 +125,24 @@ class Pace:
                 each.set_property("drop-on-latency", on)
 
     def steps_to(self, pts):
-        """The number of frames from the last dropped one to this one: more than 1 if packets were dropped before."""
+        """The number of frames since the last dropped one: more than 1 if packets were dropped in between."""
         step = pts - self.last if 0 < self.last < pts != Gst.CLOCK_TIME_NONE else 0
         self.last = pts if pts != Gst.CLOCK_TIME_NONE else 0
         if step and (not self.step or step < self.step):
-            self.step = max(step, Gst.SECOND // 60)  # packets that come in bursts have times that lie close together
+            self.step = max(step, Gst.SECOND // 60)  # packets that arrive in bursts have times that are close together
         return max(1, round(step / self.step)) if self.flooded and step else 1
 
     def report(self, frames):
-        """`frames`: the number that came since the start of the service. Called about ten times a second."""
+        """`frames`: the number received since the start of the service. Called about ten times a second."""
         if (now := self.clock()) - self.reported < REPORT:
             return
         came, dropped = (count - before for count, before in zip((frames, sum(self.dropped.values())), self.before))
         self.before, problem = (frames, sum(self.dropped.values())), ""
         if dropped:
-            log.warning("%s: %d of %d frames were left out in %.0f s: this machine is too slow for all of them",
+            log.warning("%s: %d of %d frames were skipped in %.0f s: this machine is too slow for all of them",
                         self.name, dropped, came + dropped, now - self.reported)
         if dropped > MANY * (came + dropped):
-            problem = (f"too slow: {100 * dropped / (came + dropped):.0f} % of the frames are left out: "
+            problem = (f"too slow: {100 * dropped / (came + dropped):.0f} % of the frames are skipped: "
                        "let the camera send fewer or smaller ones, or use fewer cameras")
         self.reported = now
         if problem != self.problem:

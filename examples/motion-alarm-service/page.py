@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The page of the wall: an HTTP server with the picture of all cameras, their names, their states and the clips.
 
-    /             page.html, which asks for the rest
+    /             page.html, which requests the rest
     /state.json   the cameras, as state_of() makes them
-    /wall.mjpg    the picture of the wall as Motion JPEG, which is encoded only while somebody looks
+    /wall.mjpg    the picture of the wall as Motion JPEG, which is encoded only while somebody is watching
     /clips/CAMERA/FILE"""
 
 import http.server
@@ -23,7 +23,7 @@ TYPES = {"mp4": "video/mp4", "webm": "video/webm", "mkv": "video/x-matroska"}
 
 
 def state_of(cameras, wall) -> dict:
-    """The state that the page shows: places are shares of the wall."""
+    """The state that the page shows. Places are shares of the wall."""
     shown = {camera.key: wall.place(index) for index, camera in enumerate(wall.shown)} if wall else {}
     return {
         "wall": {"width": wall.settings.width, "height": wall.settings.height} if wall else None,
@@ -59,8 +59,8 @@ def state_of(cameras, wall) -> dict:
 
 
 def range_of(header, size):
-    """The first byte and the length that a request with this header Range gets of a file; None if the range is outside
-    the file."""
+    """The first byte and the length that a request with this Range header gets from a file; None if the range is
+    outside the file."""
     match = re.fullmatch(r"bytes=(\d*)-(\d*)", header or "")
     if not match or not any(match.groups()):
         return 0, size
@@ -138,7 +138,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.server.wall.watched(self.server.viewers > 0)
 
     def send_clip(self, name, file):
-        """Serves only files that are in the list of a camera."""
         recorder = next((each.recorder for each in self.server.cameras if each.name == name), None)
         try:
             if not recorder or file not in [row["file"] for row in recorder.folder.rows]:

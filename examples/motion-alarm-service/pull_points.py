@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The pull points of a camera: each client has a queue of states of motion, which it reads at any time.
+"""The pull points of a camera: each client has a queue of motion states, which it reads at any time.
 
 Everything is limited: the number of pull points, the length of a queue, the time of a wait, and the life of an unused
 pull point. set() never waits for a client."""
@@ -11,9 +11,9 @@ import threading
 import time
 
 MOST = 16  # pull points of a camera
-QUEUE = 100  # messages of a pull point; the oldest one goes when another one comes
-LIFE = (10.0, 3600.0)  # seconds that a client can ask for: least, most
-LONGEST = 60.0  # seconds that a client waits at most for a message
+QUEUE = 100  # messages of a pull point; a new one replaces the oldest
+LIFE = (10.0, 3600.0)  # the least and most seconds that a client can request
+LONGEST = 60.0  # maximum number of seconds that a client waits for a message
 
 Message = collections.namedtuple("Message", "operation motion time")  # Initialized or Changed; bool; UTC
 
@@ -23,7 +23,7 @@ class Gone(Exception):
 
 
 class Full(Exception):
-    """There are as many pull points as there may be."""
+    """The maximum number of pull points exists."""
 
 
 def now():
@@ -41,19 +41,18 @@ class PullPoint:
 
     @property
     def left(self) -> float:
-        """Seconds until it is gone."""
+        """Seconds until it ends."""
         return self.end - time.monotonic()
 
 
 class PullPoints:
-    """All methods may be called in any thread."""
 
     def __init__(self):
         self.changed = threading.Condition()
         self.points, self.motion, self.since = {}, False, now()
 
     def set(self, motion: bool):
-        """Tells each pull point about motion, if that is new."""
+        """Tells each pull point about motion, if it has changed."""
         with self.changed:
             if motion != self.motion:
                 self.motion, self.since = motion, now()
@@ -63,8 +62,8 @@ class PullPoints:
                 self.changed.notify_all()
 
     def create(self, life: float) -> tuple[str, float]:
-        """Makes a pull point, which begins with the present state. Returns its key and the seconds that it lives.
-        Raises Full."""
+        """Makes a pull point, which begins with the current state. Returns its key and its life in seconds. Raises
+        Full."""
         with self.changed:
             self._forget()
             if len(self.points) >= MOST:
@@ -75,14 +74,14 @@ class PullPoints:
             return key, point.left
 
     def renew(self, key: str, life: float) -> float:
-        """Returns the seconds that the pull point lives now. Raises Gone, as the methods below do."""
+        """Returns the new life of the pull point in seconds. Raises Gone, as the methods below do."""
         with self.changed:
             point = self._find(key)
             point.live(min(max(life, LIFE[0]), LIFE[1]))
             return point.left
 
     def synchronize(self, key: str):
-        """The pull point gets the present state once more."""
+        """Puts the current state into the queue of the pull point again."""
         with self.changed:
             self._find(key).queue.append(Message("Initialized", self.motion, self.since))
             self.changed.notify_all()
@@ -94,9 +93,9 @@ class PullPoints:
             self.changed.notify_all()
 
     def pull(self, key: str, wait: float, limit: int) -> tuple[list[Message], float]:
-        """Waits until there is a message, `wait` seconds (LONGEST at most), and takes up to `limit` of them, the oldest
-        first. Returns them, and the seconds that the pull point lives. Another pull of the same pull point ends this
-        one, because a client that asks again does not hear the answer to its earlier request."""
+        """Waits for a message for `wait` seconds (at most LONGEST), and takes up to `limit` messages, the oldest first.
+        Returns them, and the life of the pull point in seconds. Another pull of the same pull point ends this one,
+        because a client that asks again no longer expects the earlier answer."""
         wait = min(max(wait, 0), LONGEST)
         with self.changed:
             point = self._find(key)

@@ -6,13 +6,13 @@
                         `-> ring of the last seconds -> Clip, a thread: parser ! muxer ! a file NAME.part, which
                                                         becomes NAME
 
-A clip begins at the last key frame that is `before` seconds or more before the motion, and ends `after` seconds after
-the last frame with motion, but not before cudadiff reports the end, which is `gap` after it. Motion that begins again
-until then goes into the same clip. A clip of more than `longest` continues in another clip, at a key frame. No frame
-between them is missing or duplicated.
+A clip begins at the last key frame that is at least `before` seconds before the motion. It ends `after` seconds after
+the last frame with motion, but not before cudadiff reports the end, which is `gap` later. Motion that begins again
+before this end goes into the same clip. A clip longer than `longest` continues in another clip, at a key frame. No
+frame between them is missing or duplicated.
 
-Unfinished clips can be played up to their last second: MP4 is written in fragments. So a file that a killed service
-leaves (NAME.part) becomes a clip when the service restarts."""
+Unfinished clips can be played up to their last second, because MP4 is written in fragments. A file that a killed
+service leaves (NAME.part) therefore becomes a clip when the service restarts."""
 
 import collections
 import contextlib
@@ -34,12 +34,12 @@ from common import Gst
 log = logging.getLogger("motion-alarm")
 LIST = "clips.json"
 PART = ".part"
-# For files that may not be finished.
+# For files that may remain unfinished.
 SAFE = {"mp4mux": "mp4mux fragment-duration=1000 fragment-mode=first-moov-then-finalise"}
 NAME = re.compile(r"(?P<camera>[\w-]+)_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[+-]\d{4})(-\d+)?\.(mp4|webm|mkv)")
-DECODES = 3 * Gst.SECOND  # from the decoder's sink pad to cudadiff's message, and more
-RING = 64 * 2**20  # bytes of frames in a ring at most; twice as many may wait for the disk
-AGAIN = 10  # seconds after a clip could not be written until the next one may begin
+DECODES = 3 * Gst.SECOND  # more than the time from the decoder's sink pad to cudadiff's message
+RING = 64 * 2**20  # maximum bytes of frames in a ring; twice as many may wait for the disk
+AGAIN = 10  # seconds after a failed clip until the next one may begin
 LEAST = 2**15  # bytes of an unfinished clip that has frames
 
 Facts = collections.namedtuple("Facts", "codec sounds")  # the data of a stream that clips_of_events.write() needs
@@ -50,7 +50,7 @@ def codec_of(caps) -> str:
 
 
 class Frame:
-    """An encoded frame, with a copy of its bytes: memory of the source may be scarce."""
+    """An encoded frame, with a copy of its bytes, because memory of the source may be scarce."""
 
     def __init__(self, buffer, caps, pts, wall):
         self.buffer, self.caps, self.pts, self.wall = buffer.copy_deep(), caps, pts, wall
@@ -58,7 +58,7 @@ class Frame:
 
 
 class Ring:
-    """The last frames, from a key frame on: `span` ns or more, if they take no more than RING bytes."""
+    """The last frames, starting with a key frame: at least `span` ns, if they take no more than RING bytes."""
 
     def __init__(self, span):
         self.span, self.groups, self.size = span, collections.deque(), 0
@@ -82,14 +82,13 @@ class Ring:
         self.size = 0
 
     def since(self, pts) -> list[Frame]:
-        """The frames starting with the last key frame at or before `pts`, or with the first key frame if there is
-        none."""
+        """The frames from the last key frame at or before `pts` on; without one, from the first key frame on."""
         late = [index for index, group in enumerate(self.groups) if group[0].pts <= pts]
         return [frame for group in list(self.groups)[late[-1] if late else 0 :] for frame in group]
 
 
 class Clip(threading.Thread):
-    """Writes frames to its own file, from the first frame until finish()."""
+    """Writes frames to a separate file, from the first frame until finish()."""
 
     def __init__(self, recorder, frames, motions):
         super().__init__(name=f"{recorder.name} clip", daemon=True)
@@ -102,7 +101,7 @@ class Clip(threading.Thread):
             self.put(frame)
 
     def put(self, frame) -> bool:
-        """Returns False if too much waits for the disk."""
+        """Returns False if too much data waits for the disk."""
         with self.bytes_lock:
             if self.bytes + frame.size > 2 * RING:
                 return False
@@ -153,7 +152,7 @@ class Clip(threading.Thread):
 
 
 class Unfinished:
-    """An open file NAME.part, locked as long as it is written. For a `with` block."""
+    """An open file NAME.part, locked while it is written. For a `with` block."""
 
     def __init__(self, folder, name):
         self.folder, self.name = folder, name
@@ -171,7 +170,8 @@ class Unfinished:
             self.stream.close()
 
     def become(self, row):
-        """The file gets its name, and a row in the list, which is returned. None if nothing in it can be played."""
+        """Gives the file its name, and a row in the list. Returns the row, or None if nothing in the file can be
+        played."""
         part = os.path.join(self.folder.path, self.name + PART)
         with contextlib.suppress(OSError):
             self.stream.close()
@@ -190,17 +190,17 @@ class Folder:
     """The clips of a camera and their list, clips.json, the oldest first. The limits remove the oldest ones."""
 
     def __init__(self, path, camera, size, days):
-        """`size`: bytes at most; `days`: as long as a clip is kept. 0 means no limit."""
+        """`size`: maximum bytes; `days`: how long a clip is kept. 0 means no limit."""
         self.path, self.camera, self.size, self.days = path, camera, size, days
         self.rows, self.lock, self.opened = [], threading.RLock(), False
 
     def check(self):
-        """Raises a Failure if the folder cannot be made, or written to."""
+        """Raises a Failure if the folder cannot be made or written to."""
         place = os.path.abspath(self.path)
         while not os.path.lexists(place):
             place = os.path.dirname(place)
         reason = (
-            "it is no folder"
+            "it is not a folder"
             if not os.path.isdir(place)
             else "" if os.access(place, os.W_OK | os.X_OK) else "permission denied"
         )
@@ -208,8 +208,7 @@ class Folder:
             raise common.Failure(f"folder in [recording]: cannot write to {place}: {reason}")
 
     def open(self):
-        """Makes the folder, or reads what is there. Unfinished clips of a killed service become clips.
-        Raises OSError."""
+        """Makes the folder, or reads it and completes the unfinished clips of a killed service. Raises OSError."""
         with self.lock:
             os.makedirs(self.path, exist_ok=True)
             for name in os.listdir(self.path):
@@ -246,7 +245,7 @@ class Folder:
 
     def recover(self, part):
         with contextlib.suppress(OSError), open(part, "rb") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)  # another service writes it otherwise
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)  # otherwise another service writes it
             if os.path.getsize(part) < LEAST:
                 os.unlink(part)
             else:
@@ -256,7 +255,7 @@ class Folder:
                 )
 
     def new_file(self, wall, suffix):
-        """An open file for a clip that begins at a time of the clock. Raises OSError."""
+        """An open file for a clip that begins at this clock time. Raises OSError."""
         when = datetime.datetime.fromtimestamp(wall).astimezone().strftime("%Y-%m-%dT%H-%M-%S%z")
         with self.lock:
             if not self.opened:
@@ -279,7 +278,7 @@ class Folder:
         return row
 
     def tidy(self):
-        """Removes clips that are too old, and the oldest ones of too many bytes. The newest one stays."""
+        """Removes clips that are too old, and the oldest ones if they take too many bytes. The newest one stays."""
         with self.lock:
             oldest = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=self.days)
             count = len(self.rows)
@@ -310,7 +309,7 @@ class Folder:
 
 class Recorder:
     """The recorder of a camera, across its successive pipelines. `told` is called, in any thread, with the row of each
-    clip, or with None when `problem` changed."""
+    clip, or with None when `problem` changes."""
 
     def __init__(self, name, settings, told=lambda row: None):
         self.name, self.settings, self.told = name, settings, told
@@ -318,7 +317,7 @@ class Recorder:
         self.ring = Ring(int(settings.before * Gst.SECOND) + DECODES)
         self.lock = threading.RLock()
         self.on, self.until, self.motions = False, 0, []
-        self.clip, self.clips = None, []  # the one that gets frames, and all that are not finished
+        self.clip, self.clips = None, []  # the clip that gets frames, and all unfinished clips
         self.problem = ""  # why nothing is recorded
         self.written_clips = self.failures = 0
         self.again = 0.0  # on the monotonic clock
@@ -387,7 +386,7 @@ class Recorder:
     # Motion -----------------------------------------------------------------------------------------------------------
 
     def begin(self, pts, at):
-        """Motion begins in the frame with this timestamp; `at` is the clock time, as a text."""
+        """Motion begins in the frame with this timestamp. `at` is the clock time as text."""
         with self.lock:
             self.on = True
             motion = {"begin": at, "end": None}
@@ -403,7 +402,7 @@ class Recorder:
                         else "its video is not encoded, or has no key frame yet")
 
     def end(self, last, at):
-        """Motion ended; `last` is the timestamp of the last frame with motion."""
+        """Motion ended. `last` is the timestamp of the last frame with motion."""
         with self.lock:
             self.on, self.until = False, last + int(self.settings.after * Gst.SECOND)
             if self.motions:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes JPEG pictures of frames, and passes them on in its own thread.
+"""Makes JPEG pictures of frames, and passes them on in a separate thread.
 
     appsrc ! cudaconvolve ! video/x-raw ! videoconvert ! jpegenc ! appsink
 
-(cudaconvolve without weights changes nothing; it brings the frame to system memory.) One pipeline makes the pictures of
+cudaconvolve without weights changes nothing; it brings the frame to system memory. One pipeline makes the pictures of
 all cameras, in the CUDA context that they share: another context for each picture would take half a second and hundreds
 of megabytes."""
 
@@ -18,7 +18,7 @@ LONGEST = 10  # seconds for a picture
 
 
 class Encoder:
-    """Makes the pictures; from one thread. `contexts` gives the GstContexts that pipelines share."""
+    """Makes the pictures. Use it in one thread. `contexts` returns the GstContexts that pipelines share."""
 
     def __init__(self, contexts=list, quality: int = 85):
         self.contexts, self.quality = contexts, quality
@@ -38,7 +38,7 @@ class Encoder:
 
     def jpeg_of(self, sample) -> bytes:
         """The JPEG file of a frame in system or CUDA memory. Raises a Failure if it cannot be made within ten seconds,
-        or if stop() was called; the next picture then gets a new pipeline."""
+        or if stop() was called. The next picture then gets a new pipeline."""
         self.pipeline = self.pipeline or self.start()
         bus, out = self.pipeline.get_bus(), self.pipeline.get_by_name("out")
         self.pipeline.get_by_name("in").emit("push-sample", sample)
@@ -62,8 +62,8 @@ class Encoder:
 
 
 class Snapshots(threading.Thread):
-    """Calls send(camera, JPEG) for frames. At most one frame of each camera waits, the newest: older ones would only
-    keep memory of the decoder. `encode` makes a JPEG of a sample."""
+    """Calls send(camera, JPEG) for frames. Only the newest frame of each camera waits, because older ones would only
+    occupy memory of the decoder. `encode` makes a JPEG from a sample."""
 
     def __init__(self, encode, send):
         super().__init__(name="snapshots", daemon=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Pipelines that are kept running. Each one has a thread, which rebuilds the pipeline if it fails, ends or gives no
+"""Pipelines that are kept running. Each one has a thread, which rebuilds the pipeline if it fails, ends or outputs no
 frame for a while."""
 
 import logging
@@ -17,7 +17,7 @@ SILENCE = 0.4  # seconds without a frame
 
 
 def gpu_contexts() -> list:
-    """The context in which cudadiff uses the GPU; none on the CPU. All pipelines get it, because each CUDA context
+    """The context in which cudadiff uses the GPU; none on the CPU. All pipelines share it, because each CUDA context
     takes hundreds of megabytes."""
     pipeline = common.parse("cudadiff name=diff ! fakesink")
     pipeline.set_state(Gst.State.READY)
@@ -28,15 +28,15 @@ def gpu_contexts() -> list:
 
 class Backoff:
     """The times to wait between attempts: they double from `first` to `most` seconds. Each one is shortened by a random
-    part of up to a half, so that cameras that are lost together (a switch was restarted) do not come back in the
-    same moment."""
+    part of up to a half, so that cameras that are lost together (a switch was restarted) do not return at the same
+    moment."""
 
     def __init__(self, first: float, most: float, uniform=random.uniform):
         self.first, self.most, self.uniform, self.tries = first, most, uniform, 0
 
     def after(self, ran: float) -> float:
-        """Returns the seconds to wait after an attempt that gave frames for `ran` seconds. An attempt that ran for
-        longer than the longest wait before it counts as a success: the times restart."""
+        """Returns the seconds to wait after an attempt with frames for `ran` seconds. An attempt that ran longer than
+        the longest previous wait counts as a success, and the times restart."""
         if ran > self.limit(self.tries):
             self.tries = 0
         delay = self.limit(self.tries) * self.uniform(0.5, 1)
@@ -52,7 +52,7 @@ class Wrong(common.Failure):
 
 
 class Supervised(threading.Thread):
-    """Derive from it: `build` returns a pipeline, `seen` must be called when frames came."""
+    """Derive from this class: `build` returns a pipeline, and `seen` must be called for new frames."""
 
     contexts = []  # GstContexts that all pipelines share
 
@@ -61,8 +61,8 @@ class Supervised(threading.Thread):
         self.reconnect, self.backoff = reconnect, Backoff(reconnect.first, reconnect.most)
         self.stopping = threading.Event()
         self.frames = self.reconnects = 0  # since the start of the service
-        self.fps, self.up = 0.0, False  # up: frames come
-        self.problem = ""  # why no frames come, and what a person can do; without secrets
+        self.fps, self.up = 0.0, False  # up: frames arrive
+        self.problem = ""  # why no frames arrive, and what a person can do; without secrets
         self.interval = 0.0  # seconds between frames unless more frames are requested
         self.first_frame = self.last_frame = 0.0  # of this attempt, in seconds on the monotonic clock
 
@@ -76,7 +76,7 @@ class Supervised(threading.Thread):
         """Called about ten times a second while the pipeline runs, and once at its end."""
 
     def is_silent(self, seconds):
-        """Called about ten times a second while frames came and none comes for a while. Must not block."""
+        """Called about ten times a second if frames have arrived before, but none for a while. Must not block."""
 
     def drain(self, pipeline):
         """Ends the stream, so that frames in progress come out."""
@@ -86,7 +86,7 @@ class Supervised(threading.Thread):
         """Called with the first frame of each attempt."""
 
     def lost(self):
-        """Called when the pipeline is gone, after `came` or without it."""
+        """Called when the pipeline is gone, with or without an earlier call of `came`."""
 
     def hide(self, text: str) -> str:
         """Removes secrets, which must not appear in the log."""
@@ -130,7 +130,7 @@ class Supervised(threading.Thread):
             self.lost()
             if self.stopping.is_set():
                 break
-            # Nothing but the size of a camera's picture can put a wrong setting right without a restart of the service.
+            # Without a restart of the service, only a change of the picture size can correct a wrong setting.
             delay = self.reconnect.most if what != "lost" else self.backoff.after(ran)
             log.warning("%s: %s; the next try is in %.1f s", self.name, self.problem, delay)
             self.stopping.wait(delay)
@@ -150,7 +150,7 @@ class Supervised(threading.Thread):
         return f"{text.rstrip('.')}: {hint}" if hint else text
 
     def play(self) -> str:
-        """Runs the pipeline to its end, and returns why it ended."""
+        """Runs the pipeline to its end. Returns why it ended."""
         pipeline = self.build()
         for context in self.contexts:
             pipeline.set_context(context)
@@ -174,7 +174,7 @@ class Supervised(threading.Thread):
                 if now - measured >= 1:
                     self.fps = (self.frames - counted) / (now - measured)
                     measured, counted = now, self.frames
-            if self.up:  # otherwise there is nothing to come
+            if self.up:  # otherwise no frame can come out
                 self.drain(pipeline)
                 bus.timed_pop_filtered(2 * Gst.SECOND, ends)
                 self.look()

@@ -7,12 +7,11 @@
                                                                                                      configuration
 
 The wall continues when a camera is lost:
-- The wall is a separate pipeline. A camera whose pipeline failed just gives it no frames; an appsrc never sends EOS.
+- The wall is a separate pipeline. A camera with a failed pipeline gives it no frames; an appsrc never sends EOS.
 - An appsrc is a live source, so cudablend is also live: it composes a picture at each tick of its clock, and waits for
-pads until `latency` (a frame's duration) has passed. `force-live` and `ignore-inactive-pads` would change nothing.
+  pads until `latency` (a frame's duration) has passed. `force-live` and `ignore-inactive-pads` would change nothing.
 - A pad without a new frame repeats its last one for `max-last-buffer-repeat` (`hold` in the configuration). Then
-  cudablend leaves the pad out, and "no signal" below it shows. A still picture must not look like a live one for longer
-  than that.
+  cudablend omits the pad, and "no signal" below it shows. A still picture must not look like a live one for longer.
 
 Frames get the time at which they arrive here, because cameras have their own clocks. An appsrc keeps two frames and
 drops older ones, so cameras never wait for the wall."""
@@ -33,8 +32,7 @@ PAGE = ("queue leaky=downstream max-size-buffers=1 ! valve name=valve drop=true 
 
 class Wall(Supervised):
     def __init__(self, settings, cameras, reconnect, page=False):
-        """`cameras`: the settings of the cameras that the wall shows. `page`: whether picture_after() returns
-        pictures."""
+        """`cameras`: settings of the cameras to show. `page`: whether picture_after() returns pictures."""
         super().__init__("wall", reconnect)
         self.settings, self.shown = settings, cameras
         self.columns = settings.columns or math.ceil(math.sqrt(len(cameras)))
@@ -107,7 +105,6 @@ class Wall(Supervised):
         return Gst.PadProbeReturn.OK
 
     def watched(self, by_somebody: bool):
-        """Pictures are encoded only while somebody looks at the page."""
         self.seen_by = by_somebody
         if self.valve:
             self.valve.set_property("drop", not by_somebody)
@@ -121,13 +118,13 @@ class Wall(Supervised):
 
     def picture_after(self, number, seconds):
         """The number and the JPEG file of a picture that is newer than picture `number`. The file is empty if no such
-        picture comes within `seconds`."""
+        picture arrives within `seconds`."""
         with self.new_picture:
             there = self.new_picture.wait_for(lambda: self.picture[0] != number, seconds)
             return self.picture if there else (number, b"")
 
     def show(self, key: str, sample):
-        """Takes a frame of a camera, in the thread of the camera."""
+        """Accepts a frame of a camera, in the thread of the camera."""
         source, mix, now = self.sources.get(key), self.mix, time.monotonic()
         if not source or now - self.times.get(key, 0) < 0.9 / self.settings.fps:  # more frames than the wall shows
             return

@@ -127,8 +127,8 @@ GstElement* Input::add(const char* factory) {
   return element;
 }
 
-/// Adds the element that outputs decoded video. Its pad may appear later.
-/// Returns nullptr if the element is not installed.
+/// Adds the element that outputs decoded video. Its pad may appear later. Returns nullptr if the element is not
+/// installed.
 GstElement* Input::add_source() {
   if (location_ == "test" || starts_with(location_, "test:")) {
     GstElement* source = add("videotestsrc");
@@ -168,7 +168,7 @@ GstElement* Input::add_source() {
   return decoder;
 }
 
-/// Lets a uridecodebin read the location as cameras need it.
+/// Makes a uridecodebin read the location like a camera.
 void Input::add_uri(GstElement* decoder) {
   for (const auto& [name, value] : options_of(location_)) {
     gchar* end = nullptr;
@@ -199,7 +199,7 @@ void Input::on_source(GstElement* source) {
   };
   if (any_certificate_ && has("tls-validation-flags")) g_object_set(source, "tls-validation-flags", 0, nullptr);
   if (any_certificate_ && has("ssl-strict")) g_object_set(source, "ssl-strict", FALSE, nullptr);
-  // The element gives up a server that sends nothing for this time.
+  // The element gives up a server that is silent for this time.
   if (chosen_ && g_str_equal(GST_OBJECT_NAME(gst_element_get_factory(source)), "souphttpsrc"))
     g_object_set(source, "timeout", guint(every_) + silence, nullptr);
   const bool http = g_ascii_strncasecmp(location_.c_str(), "http", 4) == 0;
@@ -273,8 +273,8 @@ void Input::drain() {
   if (done_) return;
   drained_ = true;
   if (!flowing_) return stop();
-  // Send EOS directly to cudadiff, which works with every kind of source. Not in the main loop,
-  // since it waits for the current frame.
+  // Send EOS directly to cudadiff, which works with every kind of source. Do not send it in the main loop, because it
+  // waits for the current frame.
   gst_element_call_async(
       diff_,
       [](GstElement* diff, gpointer) {
@@ -343,8 +343,8 @@ std::string Input::write(std::vector<Moments::Moment> moments) {
 }
 
 std::string Input::save(GstSample* sample, const GstStructure& event) {
-  // Mapping a frame in GPU memory as system memory makes a copy. Without the caps feature,
-  // videoconvert accepts such a frame.
+  // Mapping a frame in GPU memory as system memory makes a copy. Without the caps feature, videoconvert accepts such a
+  // frame.
   GstCaps* plain = gst_caps_copy(gst_sample_get_caps(sample));
   gst_caps_set_features_simple(plain, nullptr);
   GstSample* frame = gst_sample_new(gst_sample_get_buffer(sample), plain, nullptr, nullptr);
@@ -357,7 +357,7 @@ std::string Input::save(GstSample* sample, const GstStructure& event) {
 
   std::string file;
   if (picture) {
-    // Snapshots of a clip have the same names in each run; names of snapshots of a camera have the current time.
+    // Snapshots of a clip have the same names in each run. The names of a camera's snapshots have the current time.
     const std::string when = live_ ? time_now("%Y%m%dT%H%M%S.%fZ") : stamp(event_time(&event));
     std::string name = label_ + '-' + when;
     if (!names_.insert(name).second) name += '-' + std::to_string(++repeated_);

@@ -15,7 +15,7 @@ class Object {
     members_ += (members_.empty() ? "\"" : ", \"") + std::string(name) + "\": " + value;
   }
   void add_string(const char* name, const char* value) { add(name, value ? json_string(value) : "null"); }
-  /// Adds a number from a field of `structure`. Adds nothing if there is no such field.
+  /// Adds a number from a field of `structure`, if there is such a field.
   void add_number(const char* name, const GstStructure* structure, const char* field) {
     const GValue* value = gst_structure_get_value(structure, field);
     if (!value) return;
@@ -24,7 +24,7 @@ class Object {
     if (g_value_transform(value, &number)) add(name, json_number(g_value_get_double(&number)));
     g_value_unset(&number);
   }
-  /// Adds numbers from the fields that have these names, with `-` in place of `_`.
+  /// Adds numbers from the fields with these names, with `-` in place of `_`.
   void add_numbers(std::initializer_list<const char*> names, const GstStructure* structure) {
     for (const char* name : names) add_number(name, structure, field_of(name).c_str());
   }
@@ -34,7 +34,7 @@ class Object {
       if (GstClockTime time; gst_structure_get_uint64(structure, field_of(name).c_str(), &time))
         add(name, json_number(GST_CLOCK_TIME_IS_VALID(time) ? double(time) / GST_SECOND : NAN));
   }
-  /// Adds a list of texts from a field of `structure`. Adds nothing if there is no such field.
+  /// Adds a list of texts from a field of `structure`, if there is such a field.
   void add_strings(const char* name, const GstStructure* structure) {
     const GValue* list = gst_structure_get_value(structure, name);
     if (!list || !GST_VALUE_HOLDS_ARRAY(list)) return;
@@ -66,7 +66,6 @@ std::string json_regions(const GValue* regions) {
   return '[' + text + ']';
 }
 
-/// Adds the fields of a message about an object.
 void add_object(Object& line, const GstStructure* message) {
   line.add_numbers({"id", "x", "y", "width", "height"}, message);
   for (const char* name : {"zone", "line", "direction"})

@@ -9,8 +9,8 @@
 
 namespace {
 
-constexpr int ahead_most = 1000;  // samples by which a demuxer may be ahead of the decoder when it skips something
-constexpr int reordered = 8;      // frames by which a sample may be ahead of the previous one, in any clip
+constexpr int ahead_most = 1000;  // a demuxer may be this many samples ahead of the decoder when it skips something
+constexpr int reordered = 8;      // a sample may be this many frames ahead of the previous one, in any clip
 constexpr GstClockTime exact = GST_MSECOND, longest = 3600 * GST_SECOND;
 constexpr std::size_t steps_kept = 63, places_shown = 3;
 
@@ -356,7 +356,7 @@ void Losses::on_first(Decoder& decoder, GstPad* sink) {
   const auto on_sample = [](GstPad* pad, GstPadProbeInfo* info, gpointer data) {
     auto* decoder = static_cast<Decoder*>(data);
     const std::lock_guard lock(decoder->losses->mutex_);
-    decoder->stream.on_sample(pad, GST_PAD_PROBE_INFO_BUFFER(info));  // also the first sample
+    decoder->stream.on_sample(pad, GST_PAD_PROBE_INFO_BUFFER(info));  // this includes the first sample
     return GST_PAD_PROBE_OK;
   };
   gst_pad_add_probe(sink, GST_PAD_PROBE_TYPE_BUFFER, on_sample, &decoder, nullptr);

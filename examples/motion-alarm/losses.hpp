@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Finds the frames of a file that could not be read. ../losses.py has the same rules and explains them.
+// Finds the unreadable frames of a file. ../losses.py has the same rules and explains them.
 #pragma once
 
 #include <gst/gst.h>
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-/// Compares the samples that go into a decoder with the frames that come out of it. Times are times of its pads.
+/// Compares the samples that enter a decoder with the frames that leave it. Times are times of its pads.
 class Stream {
  public:
   Stream(bool ordered, bool skips) : ordered_(ordered) {
@@ -29,11 +29,11 @@ class Stream {
 
   void on_segment(const GstSegment& segment);
   void on_sample(GstPad* pad, GstBuffer* buffer);
-  /// Whether a frame is good. Others must be dropped.
+  /// Whether a frame is good. Other frames must be dropped.
   bool on_frame(GstClockTime time);
-  /// The decoder says that something is damaged: what follows is bad up to the next key frame.
+  /// The decoder reports damage: everything is bad up to the next key frame.
   void damage();
-  /// The demuxer says that it skipped something.
+  /// The demuxer reports that it skipped something.
   void skipped();
   std::vector<Span> finish(bool indexed, bool ended);
 
@@ -65,15 +65,14 @@ class Stream {
 /// Watches the decoders in an element such as a uridecodebin, starting when this object is constructed.
 class Losses {
  public:
-  /// single: decoders in software have one thread each, so that it is known which one complains.
+  /// single: software decoders have one thread each, so that it is known which one complains.
   Losses(GstElement* pipeline, GstElement* decoders, bool single);
   ~Losses();
   Losses(const Losses&) = delete;
   Losses& operator=(const Losses&) = delete;
 
-  /// A readable sentence, when the pipeline has stopped. Empty if nothing was lost.
-  /// whole: the file was played to its end. until: the stream time after which nobody takes frames, so that demuxers
-  /// skip them.
+  /// A readable sentence, once the pipeline has stopped. Empty if nothing was lost. whole: the file was played to its
+  /// end. until: the stream time after which no frames are taken, so that demuxers skip them.
   std::string sentence(bool whole, std::optional<GstClockTime> until = {});
 
  private:

@@ -18,7 +18,6 @@ namespace {
 
 enum ExitStatus { all_well = 0, some_failed = 1, wrong_usage = 2 };
 
-/// The command line.
 struct Arguments {
   gchar** inputs = nullptr;
   gchar** set = nullptr;
@@ -103,8 +102,8 @@ bool read_part(const Arguments& arguments, Settings& to) {
   return error.empty();
 }
 
-/// Converts the arguments to settings and tries them on an element.
-/// Prints an error and returns nothing if they are wrong.
+/// Converts the arguments to settings and tries them on an element. Prints an error and returns nothing if they are
+/// wrong.
 std::optional<Settings> settings_of(const Arguments& arguments, GstElement* diff) {
   Settings settings;
   if (arguments.snapshots) settings.snapshots = arguments.snapshots;
@@ -120,7 +119,7 @@ std::optional<Settings> settings_of(const Arguments& arguments, GstElement* diff
   properties.emplace_back("output", arguments.boxes ? "overlay" : "passthrough");
   // Without --every, nobody reads the messages of frames between begin and end.
   const guint64 interval = settings.progress   ? guint64(arguments.every * GST_SECOND)
-                           : settings.shortest ? 0  // which need to know how long a motion lasts
+                           : settings.shortest ? 0  // Shortest has to know how long a motion lasts
                                                : G_MAXUINT64;
   properties.emplace_back("message-interval", std::to_string(interval));
   for (const auto& [name, value] : {std::pair{"backend", arguments.backend},
@@ -178,8 +177,7 @@ class Alarm {
   }
 
  private:
-  /// A label for file names: the last part of the name, with plain characters only,
-  /// and short enough for a time after it.
+  /// A label for file names: the last part of the name, with plain characters only, and short enough to append a time.
   static std::string label_of(const std::string& name) {
     gchar* base = g_path_get_basename(name.c_str());
     std::string label = g_strcanon(base, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_.", '_');

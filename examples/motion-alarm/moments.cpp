@@ -19,7 +19,7 @@ bool Moments::is_pictured(const GstStructure* event) const {
   return pictures_ && g_strcmp0(gst_structure_get_string(event, "event"), "begin") == 0;
 }
 
-/// The frame of an event: the newest one if it is not known which. nullptr if it comes later.
+/// The frame of an event, or the newest frame if none has its time; nullptr if it has not arrived yet.
 Sample Moments::frame_of(const GstStructure* event) const {
   const GstClockTime time = time_of(event), newest = time_of(frames_.back());
   const Sample* found = &frames_.back();

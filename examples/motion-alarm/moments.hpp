@@ -17,17 +17,15 @@ struct FreeSample {
 using Event = std::unique_ptr<GstStructure, FreeStructure>;
 using Sample = std::unique_ptr<GstSample, FreeSample>;
 
-/// Hands the events of cudadiff to the thread of the sink, in their order,
-/// and each begin together with the frame in which motion begins.
+/// Passes the events of cudadiff to the thread of the sink in order, and each begin together with the frame in which
+/// motion begins.
 ///
-///   any thread             add(event)    cudadiff posts it before its frame goes on; with attach-roi=false on a GPU up
-///                          to nine frames after,
-///                                        from a thread that looks at what the GPU has finished
-///   the sink's thread      take(frame)   all events so far, except a begin whose frame comes later, and what follows
-///                          that
+///   any thread             add(event)    cudadiff posts it before its frame; with attach-roi=false on a GPU up to nine
+///                                        frames later, from a thread that checks what the GPU has finished
+///   the sink's thread      take(frame)   all events so far, up to the first begin whose frame has not arrived
 ///   after both have ended  rest()
 ///
-/// Events and frames wait in here under one lock, and belong to the caller again when they come out.
+/// Events and frames wait here under one lock. The caller owns those that it gets back.
 class Moments {
  public:
   struct Moment {
@@ -35,13 +33,13 @@ class Moments {
     Sample frame;  ///< of a begin with a picture; nullptr for others, and if the frame never came
   };
 
-  /// pictures: begins come with their frame; otherwise no frame is kept. late: events may come after their frame.
+  /// pictures: begins come with their frame; otherwise no frame is kept. late: events may follow their frame.
   Moments(bool pictures, bool late) : pictures_(pictures), kept_(late ? 9 : 0) {}
 
   void add(Event event);
   /// `frame` is the newest one.
   std::vector<Moment> take(GstSample* frame);
-  /// All events that are left.
+  /// All remaining events.
   std::vector<Moment> rest();
 
  private:
@@ -49,7 +47,7 @@ class Moments {
   Sample frame_of(const GstStructure* event) const;
 
   const bool pictures_;
-  const std::size_t kept_;  ///< frames that are kept beside the newest one
+  const std::size_t kept_;  ///< frames that are kept besides the newest one
   std::mutex mutex_;
   std::deque<Event> events_;
   std::deque<Sample> frames_;  ///< the newest one last

@@ -11,11 +11,11 @@
 
 namespace {
 
-/// Containers print times with milliseconds, so a time means the frame whose rounded time it is.
+/// Containers print times in milliseconds, so a time means the frame whose rounded time it is.
 constexpr GstClockTimeDiff rounded = GST_MSECOND / 2;
-/// So far before the beginning, decoding is faster than a seek.
+/// This close to the start, decoding is faster than a seek.
 constexpr GstClockTimeDiff near = 2 * GST_SECOND;
-/// Some demuxers seek by the times of decoding, which are before the times of frames.
+/// Some demuxers seek by decoding times, which precede the times of frames.
 constexpr GstClockTimeDiff margin = GST_SECOND;
 
 guint64 number_of(const std::string& text) { return text.empty() ? 0 : g_ascii_strtoull(text.c_str(), nullptr, 10); }
@@ -46,7 +46,7 @@ std::string words_of(const Part& part) {
   return words;
 }
 
-/// The stream time of a buffer at a pad; below 0 if it is before the beginning. Nothing if it has none.
+/// The stream time of a buffer at a pad; below 0 if it is before the beginning. No value if it has no time.
 std::optional<GstClockTimeDiff> stream_time_of(GstPad* pad, GstBuffer* buffer) {
   GstEvent* event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
   if (!event) return {};
@@ -110,7 +110,7 @@ struct Gate::State {
   guint64 came = 0, passed = 0;
   bool began = false, ended = false;
   std::optional<GstClockTimeDiff> end;
-  GstClockTimeDiff reached = 0;          ///< the stream time until which frames came, whether they passed or not
+  GstClockTimeDiff reached = 0;          ///< the stream time up to which frames arrived, whether they passed or not
   std::vector<GstClockTimeDiff> places;  ///< the places to seek to, the last one first
   // Shared with the thread that seeks.
   std::mutex mutex;

@@ -18,8 +18,8 @@ constexpr const char* time_forms = "frames (250), seconds (10.0 or 10s) or hh:mm
 /// Reads a time as ../part.py does. Returns nothing if the text is not a time.
 std::optional<Time> time_of(const std::string& text);
 
-/// The frames of a clip from `start` up to, but without, `end`, or for `duration`. After each frame that is taken,
-/// `skip` frames are left out. ../part.py is its counterpart for programs in Python.
+/// The frames of a clip from `start` up to, but excluding, `end`, or for `duration`. After each selected frame, `skip`
+/// frames are omitted. ../part.py does the same for Python programs.
 struct Part {
   std::optional<Time> start, end, duration;
   guint64 skip = 0;
@@ -27,7 +27,7 @@ struct Part {
   bool is_all() const { return !start && !end && !duration && skip == 0; }
 };
 
-/// A sentence that says why there can be no such part; empty if there can.
+/// Explains why such a part is impossible; empty if it is possible.
 std::string error_of(const Part& part);
 
 /// Lets only the frames of a part pass a sink pad: drops the frames before the part and sends EOS at its end. If the

@@ -3,7 +3,7 @@
 
 namespace {
 
-/// A time of a structure in seconds; nothing if it is not known.
+/// A time of a structure in seconds, if it is known.
 std::optional<double> seconds_of(const GstStructure* event, const char* name) {
   guint64 time = GST_CLOCK_TIME_NONE;
   if (!gst_structure_get_uint64(event, name, &time) || time == GST_CLOCK_TIME_NONE) return {};

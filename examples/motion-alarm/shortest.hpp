@@ -13,11 +13,10 @@
 #include "part.hpp"
 
 /// Returns events in order, once their motion or visit is known to be long enough. Drops the events of shorter ones.
-/// Other events only wait for the events before them. ../shortest.py is its counterpart for programs in Python.
+/// Other events only wait for earlier events. ../shortest.py does the same for Python programs.
 class Shortest {
  public:
-  /// hold: the property track-hold of cudadiff; an object that has not left was seen at most this number of seconds
-  /// ago.
+  /// hold: the property track-hold of cudadiff. An object that has not left was seen at most this many seconds ago.
   Shortest(std::optional<Time> least, double hold) : least_(least), hold_(hold) {}
 
   std::vector<Moments::Moment> pass(std::vector<Moments::Moment> moments);

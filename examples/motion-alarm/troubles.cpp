@@ -13,7 +13,7 @@ std::string take(gchar* text) {
   return result;
 }
 
-/// What a server answers instead of a stream, from the details of rtspsrc and souphttpsrc; empty if there is nothing.
+/// The server's answer instead of a stream, from the details of rtspsrc and souphttpsrc; empty if there is none.
 std::string refusal_in(const std::string& details) {
   GRegex* regex =
       g_regex_new("^(?:Error \\((?<c>\\d{3})\\): (?<r>.*)|(?<s>[^(\\n]+) \\((?<d>[45]\\d\\d)\\)(?:[,.].*)?)$",
@@ -54,7 +54,7 @@ bool checks_certificates(GstObject* source) {
   return strict && flags;
 }
 
-/// Connects as the source did, and says why that fails.
+/// Connects as the source did, and explains why that fails.
 std::string about_connection(const std::string& uri, GstObject* source, const std::string& otherwise) {
   gchar *scheme = nullptr, *host = nullptr;
   gint port = -1;
@@ -94,7 +94,7 @@ std::string trouble_of(GstMessage* message) {
   std::string text = error->message;
   const bool missing = g_error_matches(error, GST_CORE_ERROR, GST_CORE_ERROR_MISSING_PLUGIN);
   const std::string refusal = error->domain == GST_RESOURCE_ERROR ? refusal_in(details) : "";
-  // souphttpsrc asks a live stream for the rest.
+  // souphttpsrc requests the rest of a live stream.
   const bool silent = g_error_matches(error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SEEK);
   g_clear_error(&error);
   if (silent) return "nothing came for too long, or the connection to the server was lost";

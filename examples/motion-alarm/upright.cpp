@@ -18,7 +18,7 @@ Direction direction_of(GstEvent* event) {
   return direction;
 }
 
-/// The direction in the tags that came to a pad.
+/// The direction in the tags that a pad received.
 Direction told(GstPad* pad) {
   Direction direction = GST_VIDEO_ORIENTATION_IDENTITY;
   GstEvent* event = nullptr;
@@ -31,7 +31,7 @@ Direction told(GstPad* pad) {
   return direction;
 }
 
-/// The element from which frames come to a sink pad, through elements with one input. The caller owns it.
+/// The element that sends frames to a sink pad, through elements with one input. The caller owns it.
 GstElement* source_of(GstPad* pad) {
   GstPad* peer = gst_pad_get_peer(pad);
   GstElement* element = peer ? gst_pad_get_parent_element(peer) : nullptr;
@@ -44,8 +44,8 @@ GstElement* source_of(GstPad* pad) {
   return source;
 }
 
-/// The direction in the tags that came to any pad of the source before a sink pad. A decoder passes the tags on only
-/// after its caps. But zones in pixels need the caps of the rotated picture.
+/// The direction in the tags of any pad of the source before a sink pad. A decoder passes the tags on only after its
+/// caps, but zones in pixels need the caps of the rotated picture.
 Direction direction_before(GstPad* pad) {
   Direction direction = GST_VIDEO_ORIENTATION_IDENTITY;
   GstElement* source = source_of(pad);
@@ -67,8 +67,8 @@ Direction direction_before(GstPad* pad) {
   return direction;
 }
 
-/// No frame is on its way yet, because caps and tags come before frames, in their thread. The new elements get all
-/// events that the source has sent, except for this one.
+/// No frame is on its way yet, because caps and tags precede frames in their thread. The new elements get all events
+/// that the source has sent, except this one.
 GstPadProbeReturn on_event(GstPad* pad, GstPadProbeInfo* info, gpointer done) {
   GstEvent* event = GST_PAD_PROBE_INFO_EVENT(info);
   const bool tag = GST_EVENT_TYPE(event) == GST_EVENT_TAG;

@@ -3,6 +3,6 @@
 
 #include <gst/gst.h>
 
-/// Gives a sink pad the frames as players show them: puts a videoflip before it when a tag (image-orientation) says
-/// that players rotate them, so that a zone is the same place everywhere. ../upright.py does so for programs in Python.
+/// Gives a sink pad the frames as players show them: inserts a videoflip if a tag (image-orientation) says that players
+/// rotate them, so that a zone is at the same place everywhere. ../upright.py does the same for Python programs.
 void keep_upright(GstPad* pad);

@@ -12,9 +12,9 @@
 namespace {
 
 constexpr auto npos = std::string::npos;
-constexpr const char* secret = "***";  // stands for what is left out
+constexpr const char* secret = "***";  // replaces hidden parts
 constexpr std::size_t short_text = 4;  // shorter texts are parts of other words
-// Parameters of a query that say what a camera sends. All others may be secret, whatever their name.
+// Query parameters that describe the stream of a camera. All others may be secret, whatever their name.
 const std::set<std::string> harmless{"cam",    "camera",  "ch",    "channel", "codec",   "format",
                                      "fps",    "height",  "id",    "profile", "quality", "resolution",
                                      "stream", "subtype", "track", "video",   "width"};
@@ -35,7 +35,7 @@ bool is_remote(const std::string& location) {
 
 std::string after_scheme(const std::string& location) { return location.substr(location.find("://") + 3); }
 
-/// Whether a text begins with a host such as [::1]:554, so that an @ behind it belongs to the path.
+/// Whether a text begins with a host such as [::1]:554, so that an @ after it belongs to the path.
 bool has_address(const std::string& rest) {
   return g_regex_match_simple("^\\[[^]/?#@]*\\](:[0-9]*)?([/?#]|$)", rest.c_str(), G_REGEX_RAW, GRegexMatchFlags(0));
 }
@@ -47,7 +47,7 @@ std::size_t user_length(const std::string& rest) {
   return at == npos || has_address(rest) || rest.find_first_of(":@") > rest.find_first_of("/?#") ? npos : at;
 }
 
-/// Whether a text begins with a host and a port, so that an @ behind them belongs to the path.
+/// Whether a text begins with a host and a port, so that an @ after them belongs to the path.
 bool has_port(const std::string& rest) {
   return g_regex_match_simple("^[^/?#@]*:[0-9]+[/?#]", rest.c_str(), G_REGEX_RAW, GRegexMatchFlags(0));
 }
@@ -76,7 +76,7 @@ bool is_plain(const std::string& text) {
          });
 }
 
-/// A parameter of a query, without its value if that may be secret.
+/// A query parameter, without its value if that may be secret.
 std::string shown_parameter(const std::string& text) {
   const auto equals = text.find('=');
   const std::string name = text.substr(0, equals), value = equals == npos ? "" : text.substr(equals + 1);
@@ -84,7 +84,7 @@ std::string shown_parameter(const std::string& text) {
   return equals != npos && is_plain(name) && g_ascii_isalpha(name[0]) ? name + '=' + secret : secret;
 }
 
-/// Whether a part of a path has a password, as in paths of some recorders: /user=me_password=secret_channel=1
+/// Whether a part of a path has a password, as in the paths of some recorders: /user=me_password=secret_channel=1
 bool holds_password(const std::string& part) {
   const std::string small = lower(part);
   for (const char* word : {"user", "pass", "pwd", "token", "key"})
@@ -92,7 +92,7 @@ bool holds_password(const std::string& part) {
   return false;
 }
 
-/// The part between the host and the fragment of a URI: its path, and the parameters of its query.
+/// The parts between the host and the fragment of a URI: its path, and the parameters of its query.
 struct Parts {
   std::vector<std::string> path, parameters;
   bool has_query;
@@ -103,7 +103,7 @@ Parts parts_of(const std::string& rest) {
   return {split(whole.substr(0, query), "/"), split(query == npos ? "" : whole.substr(query + 1), "&;"), query != npos};
 }
 
-/// The secrets of a location outside of URIs, the longest first.
+/// The secrets of a location outside URIs, the longest first.
 std::vector<std::string> secrets_of(const std::string& location) {
   std::vector<std::string> secrets{user_of(location), user_of(opened_uri(location))};
   const std::string rest = after_scheme(location);
@@ -131,7 +131,8 @@ void replace_all(std::string& text, const std::string& part, const std::string& 
     text.replace(found, part.size(), by);
 }
 
-/// Where the options of a URI begin: a fragment, which no server gets. A fragment with other names belongs to the URI.
+/// The position of the options of a URI: a fragment, which no server gets. A fragment with other names belongs to the
+/// URI.
 std::size_t options_begin(const std::string& location) {
   const auto hash = location.rfind('#');
   if (!is_remote(location) || hash == npos) return npos;
@@ -140,7 +141,7 @@ std::size_t options_begin(const std::string& location) {
   return known ? hash : npos;
 }
 
-/// A text in which each % that begins no escape is %25.
+/// Replaces each % that does not begin an escape with %25.
 std::string with_whole_escapes(std::string text) {
   const auto is_digit = [&](std::size_t at) { return at < text.size() && g_ascii_isxdigit(text[at]); };
   for (std::size_t found = 0; (found = text.find('%', found)) != npos; ++found)
@@ -148,7 +149,7 @@ std::string with_whole_escapes(std::string text) {
   return text;
 }
 
-/// Replaces each URI in a text by the form that people may see.
+/// Replaces each URI in a text with its displayed form.
 void show_uris(std::string& text) {
   for (std::size_t colon = 0; (colon = text.find("://", colon)) != npos;) {
     std::size_t begin = colon;

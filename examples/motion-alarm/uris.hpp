@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// URIs of inputs: the form that GStreamer gets, and the form that people may see. User, password and most values of a
-// query are secrets, which must not come into lines, names of files and errors.
+// URIs of inputs: the form for GStreamer, and the form to display. User, password and most values of a query are
+// secrets, which must not appear in lines, file names and errors.
 #pragma once
 
 #include <map>
@@ -10,12 +10,12 @@
 std::map<std::string, std::string> options_of(const std::string& location);
 
 /// A location as a URI without options. Characters of the user that would end the host for elements are escaped, and so
-/// is a % that begins no escape. Empty if it is no URI and no file name.
+/// is a % that does not begin an escape. Empty if it is neither a URI nor a file name.
 std::string opened_uri(const std::string& location);
 
-/// A location to display: a file as it is; a URI without user, password and fragment, and with *** for the values of
-/// its query that may be secret. Where it is not clear which part is the password, only the scheme is left.
+/// A location to display: a file unchanged; a URI without user, password and fragment, and with *** for the values of
+/// its query that may be secret. If it is unclear which part is the password, only the scheme is left.
 std::string shown_location(const std::string& location);
 
-/// A text of another program, such as an error of an element, without the secrets of a location and of each URI in it.
+/// The text of another program, such as an element's error, without the secrets of a location and of each URI in it.
 std::string without_secrets(std::string text, const std::string& location);

@@ -10,7 +10,7 @@ using namespace std::string_literals;
 
 const std::string begins[] = {"\xff\xd8\xff"s, "\x89PNG"s};  // of JPEG and PNG
 const std::string next = "\xff\xd9\xff\xd8"s;                // a JPEG ends and another one begins
-constexpr int most_joints = 1;                               // more: the answer has no end
+constexpr int most_joints = 1;                               // more joints mean that the answer never ends
 constexpr std::size_t largest = 64 << 20;                    // bytes of a picture
 
 bool ends_with(const std::string& text, const std::string& end) {
@@ -56,8 +56,8 @@ void WebPictures::begin() {
   live_();
 }
 
-/// (transfer full) The buffer with the time at which it came. (The time of the pipeline's clock is not known before the
-/// first picture, and wrong while the pipeline starts.)
+/// (transfer full) The buffer with its time of arrival. The time of the pipeline's clock is unknown before the first
+/// picture, and wrong while the pipeline starts.
 GstBuffer* WebPictures::stamped(GstBuffer* buffer) const {
   buffer = gst_buffer_make_writable(buffer);
   GST_BUFFER_PTS(buffer) = GstClockTime(g_get_monotonic_time() - began_) * GST_USECOND;
@@ -101,7 +101,7 @@ GstPadProbeReturn WebPictures::on_data(GstPadProbeInfo* info) {
   return GST_PAD_PROBE_OK;
 }
 
-/// A picture is there. The stream does not end: the next one is asked for when it is due.
+/// A picture is complete. The stream does not end: the next picture is requested when it is due.
 GstPadProbeReturn WebPictures::on_end(GstPad* pad) {
   GstPad* peer = gst_pad_get_peer(pad);  // the pad itself is at its end
   const GstFlowReturn flow = gst_pad_chain(peer, stamped(gst_buffer_new_memdup(data_.data(), data_.size())));
@@ -118,7 +118,7 @@ GstPadProbeReturn WebPictures::on_end(GstPad* pad) {
   return GST_PAD_PROBE_DROP;
 }
 
-/// Starts the source again. Called in the main loop, like the end of the pipeline.
+/// Restarts the source. Called in the main loop, like the end of the pipeline.
 void WebPictures::ask() {
   gst_element_set_state(source_, GST_STATE_READY);
   gst_element_sync_state_with_parent(source_);
@@ -142,7 +142,7 @@ void WebPictures::on_part(GstPad* pad) {
     if (!GST_BUFFER_PTS_IS_VALID(buffer)) info->data = static_cast<WebPictures*>(self)->stamped(buffer);
     return GST_PAD_PROBE_OK;
   };
-  // Sound: nobody takes it.
+  // Sound is dropped.
   GstPadProbeCallback drop = [](GstPad*, GstPadProbeInfo*, gpointer) { return GST_PAD_PROBE_DROP; };
   gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, picture ? stamp : drop, this, nullptr);
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Pictures of cameras that come by HTTP, in a uridecodebin: Motion JPEG, and snapshot URLs, which answer each request
-// with one JPEG.
+// Pictures of HTTP cameras in a uridecodebin: Motion JPEG, and snapshot URLs, which answer each request with one JPEG.
 //
-//     http source ─┬─ multipart ─→ multipartdemux ─→ …    the first picture goes on at once: no other pad is waited for
-//                  ├─ a JPEG ────→ one buffer ───→ …      and the source is started again for the next one
+//     http source ─┬─ multipart ─→ multipartdemux ─→ …    the first picture passes at once: no other pad is awaited
+//                  ├─ a JPEG ────→ one buffer ───→ …      and the source restarts for the next one
 //                  └─ anything else passes
 //
-// Frames get the time at which they came.
+// Frames get their time of arrival.
 #pragma once
 
 #include <gst/gst.h>
@@ -15,11 +14,11 @@
 #include <functional>
 #include <string>
 
-/// Watches one source element. Lives from before the source starts until it has stopped.
+/// Watches one source element. It must exist from before the source starts until the source has stopped.
 class WebPictures {
  public:
-  /// every: seconds from the beginning of a request to the beginning of the next one. live: called once, in the
-  /// streaming thread, if the source delivers live pictures instead of a file.
+  /// every: seconds between the beginnings of two requests. live: called once, in the streaming thread, if the source
+  /// delivers live pictures instead of a file.
   WebPictures(GstElement* source, double every, std::function<void()> live);
   ~WebPictures();
   WebPictures(const WebPictures&) = delete;
@@ -42,8 +41,8 @@ class WebPictures {
   const std::function<void()> live_;
   std::atomic<guint> timer_ = 0;
   // Used by the streaming thread.
-  std::string data_;              ///< bytes of a picture; empty: nothing came yet
+  std::string data_;              ///< bytes of a picture; empty: nothing has arrived yet
   int joints_ = 0;                ///< how often one picture ended in it and another one began
   bool endless_ = false;          ///< pictures follow each other in one answer
-  gint64 asked_ = 0, began_ = 0;  ///< when the request and the first picture came, in µs of the monotonic clock
+  gint64 asked_ = 0, began_ = 0;  ///< times of the request and of the first picture, in µs of the monotonic clock
 };

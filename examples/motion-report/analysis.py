@@ -6,8 +6,8 @@
                      │      └── messages ───┴→ Findings, frames.csv, motion.jsonl
                      └→ (a clip that browsers do not play) encoder → video
 
-Data that grow with the length of the clip go to files at once. All times are stream times in seconds, all boxes x, y,
-width, height in pixels of the clip's picture.
+Data that grow with the length of the clip are written to files at once. All times are stream times in seconds, and all
+boxes are x, y, width, height in pixels of the clip's picture.
 """
 import collections
 import json
@@ -34,8 +34,8 @@ GAP = 1  # seconds without motion after which motion ends
 GATHER = 0.02  # seconds for which messages gather
 NONE, SECOND = Gst.CLOCK_TIME_NONE, Gst.SECOND  # each look into Gst costs as much as a call
 
-# The settings of cudadiff for the synthetic scene and for a clip. The preset is for a camera whose picture is empty for
-# a while at first.
+# The settings of cudadiff for the synthetic scene and for a clip. The preset is for a camera whose picture is empty at
+# first.
 SETTINGS = "min-area=2 min-motion-frames=2 region-distance=2", "preset=outdoor"
 
 # Two balls over colour bars. One of them moves back and forth.
@@ -51,13 +51,13 @@ OBJECT_FIELDS = "id", "x", "y", "width", "height", "zone", "line", "direction", 
 END = {"began": "began", "last": "last-motion"}  # arguments of Shortest.add(), and fields of `end`
 REGION_FIELDS = "x", "y", "width", "height", "area", "score"
 
-BRIGHTNESS = Gst.SECOND // 10  # time over which cudahistogram sums up
+BRIGHTNESS = Gst.SECOND // 10  # time over which cudahistogram sums
 
 HIDDEN = "name", "parent", "backend", "output", "post-messages", "attach-roi"  # not settings of the analysis
 
 
 def seconds_of(structure, name):
-    """A field with a time, in seconds. Raises a Failure if the time is not known."""
+    """The time in a field, in seconds. Raises a Failure if the time is unknown."""
     time = structure[name]
     if time == NONE:
         raise common.Failure(
@@ -66,13 +66,13 @@ def seconds_of(structure, name):
 
 
 class Collector:
-    """Turns the messages of a pipeline into Findings, and writes events as JSON lines and frames as CSV lines to
-    open files."""
+    """Turns the messages of a pipeline into Findings, and writes events as JSON lines and frames as CSV lines to open
+    files."""
 
     def __init__(self, events, frames, findings, least=None, hold=1.0):
         self.events, self.frames, self.findings, self.least = events, frames, findings, least
         self.shortest = Shortest(least, hold)
-        self.waiting = collections.deque()  # frames whose brightness is not known yet
+        self.waiting = collections.deque()  # frames whose brightness is unknown so far
         self.light, self.drawn, self.last = (0, 0, 0), None, None
         self.frames.write(tables.line_of(tables.FRAMES))
 
@@ -145,7 +145,7 @@ class Collector:
                           if event == "end" and structure[key] not in (None, NONE)})
 
     def on_lost(self, spans):
-        """Writes the frames that could not be read. They come last, because they are known only at the end."""
+        """Writes the unreadable frames. They come last, because they are known only at the end."""
         for span in spans:
             self.write({"event": "lost", "time": round(span.begin, 6), "until": round(span.end, 6),
                         "frames": span.frames, "estimated": span.about})
@@ -166,7 +166,7 @@ class Collector:
 
 
 def build(args, encoding, video):
-    """Makes the pipeline for a clip, or for the synthetic scene if there is no clip. `encoding` is the description of
+    """Makes the pipeline for a clip, or for the synthetic scene without a clip. `encoding` is the description from
     media.encoder() for the open file `video`, or empty."""
     source, values, fitted = f"{SYNTHETIC.format(n=args.frames)} !", {}, ""
     if args.recording:
@@ -188,9 +188,9 @@ def build(args, encoding, video):
     if encoding:
         media.begin_at_zero(pipeline.get_by_name("encoding"))
         media.end_quietly(pipeline.get_by_name("encoder"))
-    if not args.recording:  # each file has its own
+    if not args.recording:  # each file of a recording has its own
         upright.keep(pipeline.get_by_name("shown").get_static_pad("sink"))
-    pipeline.set_property("auto-flush-bus", False)  # the last messages come when the pipeline stops
+    pipeline.set_property("auto-flush-bus", False)  # the last messages are posted when the pipeline stops
     motion = pipeline.get_by_name("motion")
     for text in args.settings:
         inputs.set_property(motion, text)
@@ -201,7 +201,7 @@ def build(args, encoding, video):
 
 
 def settings_of(motion):
-    """The properties of a cudadiff that are not at their defaults, as a gst-launch-1.0 line has them."""
+    """The properties of a cudadiff that differ from their defaults, in the form of a gst-launch-1.0 line."""
     found = []
     for spec in motion.list_properties():
         if spec.owner_type.name == "GstObject" or not spec.flags & GObject.ParamFlags.WRITABLE or spec.name in HIDDEN:
@@ -213,9 +213,8 @@ def settings_of(motion):
 
 
 def analyse(args, encoding, video, folder, events, frames):
-    """Analyses one clip: writes the video, events and frames to these open files, and what the page needs to files
-    without names in `folder`. Returns the Findings. A clip that ends with an error after its first frames is
-    incomplete."""
+    """Analyses one clip. Writes the video, events and frames to these open files, and the data of the page to unnamed
+    files in `folder`. Returns the Findings. A clip that ends with an error after its first frames is incomplete."""
     pipeline = build(args, encoding, video)
     findings = Findings(recording=recording.Recorder(folder))
     motion = pipeline.get_by_name("motion")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Several inputs: which files become one report, and a report for each of the others."""
+"""Handles several inputs: which files share a report, and which ones get separate reports."""
 import os
 import pathlib
 import sys
@@ -15,22 +15,22 @@ import page
 
 @dataclass
 class Job:
-    """A report on one file, or on a recording of several files. `name` is the name of its folder, `title` is for
+    """A report on one file, or on a recording of several files. `name` is the name of its folder; `title` is for
     people."""
     path: str
     name: str
     title: str
-    files: list = field(default_factory=list)  # time_line.Segments of a recording
+    files: list = field(default_factory=list)  # the time_line.Segments of a recording
 
 
 def text_of(name):
-    """The name of a file as text that people can read."""
+    """The name of a file as readable text."""
     return os.fsencode(name).decode(errors="replace")
 
 
 def sets_of(paths):
-    """Files that may belong together, as triples of a folder or None, its clips, and a sentence about its other files:
-    the files of each folder, and the files that were named. Raises a Failure."""
+    """Files that may belong together (the files of each folder, and the named files), as triples of a folder or None,
+    its clips, and a sentence about its other files. Raises a Failure."""
     sets, named = [], []
     for path in paths:
         file = uris.path_of(path)
@@ -48,7 +48,7 @@ def sets_of(paths):
 
 
 def jobs_of(folder, files, join):
-    """The reports of a set of files."""
+    """The reports for a set of files."""
     if len(files) < 2 or join == "none":
         return [Job(path, os.path.basename(path), text_of(os.path.basename(path))) for path in files]
     jobs, found = [], time_line.recordings([time_line.segment_of(path) for path in files], join)
@@ -65,7 +65,7 @@ def jobs_of(folder, files, join):
 
 
 def with_names(jobs):
-    """Jobs whose names differ."""
+    """Gives the jobs distinct names."""
     used = set()
     for job in jobs:
         name, number = job.name, 1
@@ -77,7 +77,7 @@ def with_names(jobs):
 
 
 def jobs_for(paths, join):
-    """The reports of several inputs, and a sentence about files that are left out."""
+    """The reports for several inputs, and a sentence about ignored files."""
     sets, jobs = sets_of(paths), []
     for folder, files, others in sets:
         if others:
@@ -87,8 +87,8 @@ def jobs_for(paths, join):
 
 
 def each(jobs, others, title, out, report):
-    """Calls report(job, folder) for each of the jobs, which returns Findings, and writes index.html. Returns whether
-    one has no report, and whether one is incomplete."""
+    """Calls report(job, folder), which returns Findings, for each job, and writes index.html. Returns whether any job
+    has no report, and whether any report is incomplete."""
     entries = []
     for job in jobs:
         shown = f"{job.path}: {len(job.files)} files" if job.files else job.path

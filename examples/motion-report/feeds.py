@@ -6,7 +6,7 @@ recording. Both have the same methods:
     watch()      a context around the time in which the pipeline plays
     on_message() whether a message of the pipeline was for the feed
     on_error()   whether the analysis continues after an error
-    finish()     notes in the findings what could not be read"""
+    finish()     adds unreadable parts to the findings"""
 import contextlib
 import os
 
@@ -20,7 +20,7 @@ import playlist
 
 
 def is_of(element, name):
-    """Whether an element has this name, or is in one that has it."""
+    """Whether an element has this name, or is inside one that has it."""
     while element and element.get_name() != name:
         element = element.get_parent()
     return bool(element)
@@ -33,11 +33,10 @@ def is_in(element, pipeline):
 
 
 class Clip:
-    """The element `source` of a pipeline."""
 
     def __init__(self, pipeline, args, findings, gate):
         self.pipeline, self.findings, self.gate, self.part = pipeline, findings, gate, args.part
-        is_file = bool(args.clip) and os.path.isfile(args.clip)  # a camera has no frames that must come
+        is_file = bool(args.clip) and os.path.isfile(args.clip)  # frames of a camera may be missing
         source = pipeline.get_by_name("source")
         self.losses = losses.Losses(pipeline, source) if is_file else None
         self.tracks = tracks.Tracks(source, args.track) if is_file else None
@@ -52,12 +51,12 @@ class Clip:
         return False
 
     def on_error(self, message):
-        """After an error of the source, the frames that it gave are analysed. The source's own thread sets these caps
-        before the error; frames may still be on their way to cudadiff."""
+        """After an error of the source, the frames that it delivered are analysed. The source's own thread sets these
+        caps before the error; frames may still be on their way to cudadiff."""
         if (not is_of(message.src, "source") or (self.tracks and self.tracks.is_missing)
             or not self.pipeline.get_by_name("decoded").get_static_pad("sink").get_current_caps()):
             return False
-        if not self.findings.incomplete:  # otherwise it follows from the first error
+        if not self.findings.incomplete:  # a later error follows from the first one
             self.findings.incomplete = f"it cannot be read to its end: {uris.hide(common.text_of(message))}"
             self.stop()
         return True
@@ -72,12 +71,12 @@ class Clip:
 
 
 class Recording:
-    """The files args.recording, which follow each other."""
+    """The consecutive files in args.recording."""
 
     def __init__(self, pipeline, args, findings, gate):
         self.findings, self.gate, start = findings, gate, args.part.start
         self.start = start.time / Gst.SECOND if start and start.time else 0
-        counted = args.part.end and args.part.end.time is None  # in frames, so that each one is needed
+        counted = args.part.end and args.part.end.time is None  # with an end in frames, every frame is needed
         self.files = playlist.Playlist(pipeline, pipeline.get_by_name("decoded").get_static_pad("sink"),
                                        args.recording, args.track, 0 if counted else self.start, lambda: gate.ended)
 
@@ -88,7 +87,7 @@ class Recording:
     def watch(self):
         pipeline = self.files.pipeline
         try:
-            pipeline.set_state(Gst.State.PAUSED)  # so that its pads take frames
+            pipeline.set_state(Gst.State.PAUSED)  # so that its pads accept frames
             self.check(self.files.next())
             yield
         finally:
@@ -111,7 +110,7 @@ class Recording:
         if self.files.owns(message.src):
             self.check(self.files.fail(common.text_of(message)))
             return True
-        return not is_in(message.src, self.files.pipeline)  # of a file that was closed
+        return not is_in(message.src, self.files.pipeline)  # ignores errors of closed files
 
     def finish(self):
         result, line = self.files.result, self.files.line

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 
 import time_line
 
-COLUMNS = 2000  # places of the time line, at most; several frames share one
+COLUMNS = 2000  # maximum number of places on the time line; several frames share one
 
 
 @dataclass
 class Frame:
-    """Brightness is the mean of the luma, dark and bright are its 1st and 99th percentiles, in percent of the range.
+    """Brightness is the mean of the luma; dark and bright are its 1st and 99th percentiles, in percent of the range.
     `changed` is in percent of the picture."""
     time: float
     brightness: float = 0
@@ -21,7 +21,7 @@ class Frame:
 
 
 class Columns:
-    """Frames in at most COLUMNS columns: the time of the first one, the greatest change, the sum of the brightness and
+    """Frames in at most COLUMNS columns: the time of the first frame, the largest change, the sum of the brightness and
     its widest band. When all columns are full, neighbours are joined."""
 
     def __init__(self):
@@ -50,9 +50,9 @@ class Columns:
 
 @dataclass
 class Findings:
-    """`visits`, `crossings` and `notes` (stopped, moving, removed) are events as in motion.jsonl, `lights` times,
-    `runs` pairs of times of the first and the last frame of a motion. `pictures` come from pictures.Pictures,
-    `recording` is a recording.Recorder. `poster` is a JPEG of the frame in which most moves. `incomplete` says why the
+    """`visits`, `crossings` and `notes` (stopped, moving, removed) are events as in motion.jsonl. `lights` are times.
+    `runs` are pairs of times of the first and the last frame of a motion. `pictures` come from pictures.Pictures,
+    `recording` is a recording.Recorder. `poster` is a JPEG of the frame with the most motion. `incomplete` says why the
     clip was not analysed to its end or events were not cut out, or is empty."""
     count: int = 0
     moving: int = 0
@@ -71,28 +71,28 @@ class Findings:
     poster: bytes = b""
     size: tuple = (0, 0)
     backend: str = ""
-    settings: str = ""  # of cudadiff: all properties that are not at their defaults
+    settings: str = ""  # of cudadiff: all properties that differ from their defaults
     incomplete: str = ""
-    track: str = ""  # which one was analysed, if there are several
-    lost: list = field(default_factory=list)  # what could not be read, as losses.Span
+    track: str = ""  # the analysed one, if there are several
+    lost: list = field(default_factory=list)  # unreadable times, as losses.Span
     holes: list = field(default_factory=list)  # between the files of a recording, as time_line.Hole
     clocks: list = field(default_factory=list)  # pairs of a time and the clock time there, where the clock jumps
     parts: list = field(default_factory=list)  # the files of a recording, as clips_over_files.Part
     remark: str = ""  # about holes and the clock of a recording
     stopped: bool = False  # by Ctrl-C
     declared: float = 0  # length of the clip in seconds, as far as the pipeline knows it
-    # For how long the last frame is shown, in seconds; if that is unknown, the step between the last two.
+    # How long the last frame is shown, in seconds; if unknown, the step between the last two frames.
     frame_time: float = 0
-    # Files of events, by their begin and the number of the object (None: a motion).
+    # Files of events, by their start and the number of the object (None: a motion).
     clips: dict = field(default_factory=dict)
-    cut: str = ""  # how many clips of events there are, and where
-    seconds: float = 0  # that the analysis took
-    reached: float = 0  # the time until which frames came, including those outside the analysed part
+    cut: str = ""  # the number of clips of events, and their folder
+    seconds: float = 0  # duration of the analysis
+    reached: float = 0  # the time up to which frames arrived, including those outside the analysed part
     at_end: bool = False  # whether the clip continues after the analysed part
     was_moving: bool = False
 
     def add(self, frame):
-        """Frames come in the order of their times."""
+        """Adds a frame. Frames must arrive in order of time."""
         if not self.count:
             self.start = frame.time
         if frame.moving and self.was_moving:
@@ -109,7 +109,7 @@ class Findings:
         self.columns.add(frame)
 
     def lose(self, spans):
-        """Notes the times that could not be read. No motion continues across them."""
+        """Notes the unreadable times. No motion continues across them."""
         self.lost = spans
         self.split(spans)
 
@@ -121,13 +121,13 @@ class Findings:
                 [[begin, end]])]
 
     def set_line(self, line, begin=0, over=None):
-        """Notes the holes and clock times of a time_line.TimeLine, from the begin to the end of the analysed part."""
+        """Notes the holes and clock times of a time_line.TimeLine, from the start to the end of the analysed part."""
         self.holes = [hole for hole in line.holes if hole.end > begin and (over is None or hole.begin < over)]
         self.split(self.holes)
         self.clocks, self.remark = line.clocks, line.sentence(self.holes)
 
     def clock_at(self, time):
-        """The clock time of a time in seconds, or None."""
+        """The clock time for a time in seconds, or None."""
         return time_line.clock_at(self.clocks, time)
 
     @property

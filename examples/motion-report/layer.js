@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Draws over the clip: what moves, the heat map, tracks, boxes with numbers, and the histogram. Coordinates are
-// pixels of the clip.
+// Draws the mask, the heat map, tracks, boxes with numbers, and the histogram over the clip. Coordinates are pixels of
+// the clip.
 "use strict";
 
 const colourOf = (id) => `hsl(${(id * 137.508) % 360} 75% 58%)`;
 
-/** The box of an object at a time, between the two places where it was seen; null if it was not seen then. */
+/** The box of an object at a time, interpolated between two places; null if the object was not visible then. */
 const boxAt = (track, time, last) => {
   const i = last(track.map((place) => place[0]), time), a = track[i], b = track[i + 1];
   const linked = a && b && b[0] - a[0] <= 1.5;
@@ -21,8 +21,7 @@ const pathOf = (track) => track.map((_, i) => {
   return [mean(([, x, , w]) => x + w / 2), mean(([, , y, , h]) => y + h)];
 });
 
-/** `size`: of the clip. `shows`: tells whether the layer of a name is switched on. `heat`: [width, height, base64] or
-    null. */
+/** `size`: of the clip. `shows(name)`: whether a layer is switched on. `heat`: [width, height, base64] or null. */
 const makeLayer = (canvas, size, recording, shows, heat) => {
   const [width, height] = size, pen = canvas.getContext("2d");
   const small = document.createElement("canvas");
@@ -114,7 +113,7 @@ const makeLayer = (canvas, size, recording, shows, heat) => {
 
   return {
     draw,
-    /** Draws the whole track of this object (or of none: null) and calls `done` when it is known. */
+    /** Draws the whole track of this object (null: of none), and calls `done` when the track is loaded. */
     choose: async (object, done) => {
       chosen = object?.id ?? null;
       chosenPath = [];

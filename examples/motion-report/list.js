@@ -10,13 +10,14 @@ const add = (parent, name, text = "", properties = {}) => {
   return made;
 };
 
-/** Seconds from 75, 1:15 or 0:01:15; null if the text is not a time. */ const secondsOf = (text) => {
+/** Seconds from 75, 1:15 or 0:01:15; null if the text is not a time. */
+const secondsOf = (text) => {
   if (!/^\s*(\d+:){0,2}\d+(\.\d*)?\s*$/.test(text)) return null;
   return text.split(":").reduce((sum, part) => 60 * sum + Number(part), 0);
 };
 
-/** `go(event)` is called when somebody chooses an event, `times(seconds)` gives the text of a time, and `wall(seconds)`
-    the text of the clock time, which may be empty. */
+/** `go(event)` is called when the user chooses an event. `times(seconds)` returns the text of a time, and
+    `wall(seconds)` the text of the clock time, which may be empty. */
 const makeList = (data, pictures, element, go, times, wall) => {
   const PAGE = 60;
   let shown = [], count = PAGE, chosen = null;

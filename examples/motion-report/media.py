@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Encoders of the report: the video of a clip that browsers do not play, and JPEGs of parts of frames."""
+"""Encoders of the report: for the video of a clip that browsers do not play, and for JPEGs of parts of frames."""
 import common
 from common import Gst
 from cudavision import frames
 
-LARGEST = 960  # greatest width and height of a video that is encoded here, in pixels
+LARGEST = 960  # largest width and height of a video that is encoded here, in pixels
 
 SCALE = (f"videoconvertscale ! video/x-raw,width=(int)[2,{LARGEST},2],height=(int)[2,{LARGEST},2],"
          "pixel-aspect-ratio=1/1")
 
-# (element, its settings, what follows it, suffix of the file): the first one that is installed encodes. The GPU first,
-# then by processor time for vtest.avi: openh264enc takes a quarter of the time of vp9enc, and vp8enc takes seven times
-# the time of vp9enc. A key frame every 60 frames keeps seeking quick.
+# (element, its settings, the following elements, suffix of the file): the first installed element encodes. The GPU
+# comes first, then the order is by processor time for vtest.avi: openh264enc takes a quarter of the time of vp9enc, and
+# vp8enc takes seven times the time of vp9enc. A key frame every 60 frames keeps seeking fast.
 ENCODERS = (
     ("nvh264enc", "gop-size=60", "h264parse ! mp4mux name=file", "mp4"),
     ("x264enc", "speed-preset=ultrafast key-int-max=60 pass=qual quantizer=23", "h264parse ! mp4mux name=file", "mp4"),
@@ -23,7 +23,7 @@ ENCODERS = (
 
 
 def encoder():
-    """The description of an encoder and its muxer, and the suffix of the file that they make."""
+    """The description of an encoder and its muxer, and the suffix of the resulting file."""
     for name, settings, after, suffix in ENCODERS:
         if Gst.ElementFactory.find(name):
             return f"{SCALE} ! queue ! {name} name=encoder {settings} ! {after}", suffix
@@ -31,8 +31,8 @@ def encoder():
 
 
 def clip_encoder():
-    """The encoder that encoder() takes, without a change of the size: its description, the parser behind it, its muxer
-    and the suffix of a file."""
+    """The encoder that encoder() uses, without a change of size: its description, the parser after it, its muxer and
+    the suffix of a file."""
     for name, settings, after, suffix in ENCODERS:
         if Gst.ElementFactory.find(name):
             parser = after.split(" ! ")[0] if suffix == "mp4" else "identity"
@@ -41,7 +41,7 @@ def clip_encoder():
 
 
 def begin_at_zero(queue):
-    """Lets the video behind a queue begin at 0, whenever its first frame comes."""
+    """Makes the video after a queue begin at 0, whenever its first frame arrives."""
     def on_buffer(pad, info):
         event = pad.get_sticky_event(Gst.EventType.SEGMENT, 0)  # None if the pad is being stopped
         begin = (event.parse_segment().to_running_time(Gst.Format.TIME, info.get_buffer().pts) if event
@@ -54,8 +54,8 @@ def begin_at_zero(queue):
 
 
 def end_quietly(element):
-    """openh264enc writes a line to stderr when it is asked for frames at the end; it holds none back. So EOS goes
-    around it."""
+    """Sends EOS around an openh264enc, which writes a line to stderr when it is asked for frames at the end. It holds
+    none back."""
     if element.get_factory().get_name() != "openh264enc":
         return
 
@@ -70,10 +70,10 @@ def end_quietly(element):
 
 class Camera:
     """Makes small pictures of frames in a separate pipeline, so that their size does not limit the size of the source.
-    Use it in a `with` block, and from one thread at a time."""
+    Use it in a `with` block, and in one thread at a time."""
 
     def __init__(self, largest, how="", made="video/x-raw,format=I420", after="jpegenc quality=80 !"):
-        """`largest` is the greatest width and height of a picture, in pixels. By default it is a JPEG."""
+        """`largest` is the maximum width and height of a picture in pixels. By default the picture is a JPEG."""
         self.pipeline = common.parse(
             f"""appsrc name=frames format=time ! videoconvertscale {how} !
             {made},width=[1,{largest}],height=[1,{largest}],pixel-aspect-ratio=1/1 ! {after}
@@ -89,8 +89,7 @@ class Camera:
         self.pipeline.set_state(Gst.State.NULL)
 
     def sample(self, buffer, caps):
-        """Returns the picture of a frame in system memory as a sample. Returns None if it cannot be made, and
-        from then on."""
+        """Returns the picture of a frame in system memory as a sample. After a failure, always returns None."""
         if self.broken:
             return None
         self.frames.emit("push-sample", Gst.Sample.new(buffer, caps, None, None))
@@ -104,11 +103,11 @@ class Camera:
         return sample.get_buffer().extract_dup(0, sample.get_buffer().get_size()) if sample else b""
 
     def shoot_planes(self, name, width, height, planes):
-        """Returns a JPEG of arrays, one for each plane of a frame of the format `name`."""
+        """Returns a JPEG of arrays, one for each plane of a frame in the format `name`."""
         maker = frames.BufferMaker(name, width, height, device="cpu", framerate="0/1")
         return self.shoot(maker(*planes), Gst.Caps.from_string(maker.caps))
 
 
 def mask_camera(largest):
-    """A camera for masks: its pictures are GRAY8, and take one pixel of many."""
+    """A camera for masks: its pictures are GRAY8, and contain one pixel of many."""
     return Camera(largest, "method=nearest-neighbour", "video/x-raw,format=GRAY8", "")

@@ -5,20 +5,20 @@
   GST_PLUGIN_PATH=build/gst examples/motion-report/motion_report.py [CLIP…] [--out=FOLDER] [--zones=ZONES]
                                                                    [--lines=LINES] …
 
-CLIP is a file, a URI, a camera (/dev/video0), or a folder. Without one, a synthetic scene is analysed. Files of
-a recorder, which follow each other by their clock times, are one recording with one report. Writes to FOLDER
-  report.html   the report, which opens automatically: events with pictures, and the clip, over which the page draws
-                what was found
-  report.mp4    or report.webm: the clip, only if it is larger than --embed; a smaller one is inside of report.html
+CLIP is a file, a URI, a camera (/dev/video0), or a folder. Without one, a synthetic scene is analysed. Files of a
+recorder with consecutive clock times are one recording with one report. Writes to FOLDER
+  report.html   the report, which opens automatically: events with pictures, and the clip, on which the page draws the
+                findings
+  report.mp4    or report.webm: the clip, only if it is larger than --embed; a smaller one is inside report.html
   pictures/     only if there are many objects: their pictures
   clips/        with --clips: each motion or each visit of an object in its own file, clips.csv and clips.json
-  motion.jsonl  one event for each line: begin, motion or end, where and how much; light; enter, leave, stopped, cross …
-                of an object. The last one, finished, says whether the clip was analysed to its end
-  objects.csv   one visit of an object for each line
-  frames.csv    motion and brightness, one frame for each line
+  motion.jsonl  one event per line: begin, motion or end, where and how much; light; enter, leave, stopped, cross … of
+                an object. The last one, `finished`, says whether the clip was analysed to its end
+  objects.csv   one visit of an object per line
+  frames.csv    motion and brightness, one frame per line
 and prints a table, and when each object entered and left. For several clips that are not one recording, each one gets a
-folder with these files in FOLDER, beside index.html. Exit status: 0; 1 if there is no report, of a folder if there is
-none of at least one clip, with one sentence on stderr for each; 2 for wrong usage; 3 if a report is written, but frames
+folder with these files in FOLDER, beside index.html. Exit status: 0; 1 if there is no report, or for a folder if at
+least one clip has none, with one sentence on stderr for each; 2 for wrong usage; 3 if a report is written, but frames
 of the clip could not be read, or it could not be analysed to its end (it is shorter than its container declares, it has
 an error, or Ctrl-C stopped the analysis), or not all of its events could be cut out.
 """
@@ -56,7 +56,7 @@ import stamp  # noqa: E402
 import tables  # noqa: E402
 
 INCOMPLETE = 3  # exit status
-LISTED = 30  # objects that are printed; objects.csv has all
+LISTED = 30  # objects that are printed; objects.csv has all of them
 LONGEST = 1e9  # seconds: no video is longer
 
 
@@ -69,12 +69,12 @@ def name_of(clip):
 
 
 def title_of(args):
-    """What is reported."""
+    """The name of the reported clip or recording."""
     return args.title if args.recording else name_of(args.clip)
 
 
 def files_of(args):
-    """The paths of the files that are analysed; none for a camera."""
+    """The paths of the analysed files; none for a camera."""
     if args.recording:
         return [each.path for each in args.recording]
     return [args.clip] if args.clip and os.path.isfile(args.clip) else []
@@ -101,10 +101,10 @@ def report(args, folder):
 
 
 def report_into(args, folder):
-    """As report(), into a folder that is there."""
+    """Like report(), with an existing folder."""
     title, files = title_of(args), files_of(args)
     facts = clip_facts.facts_of(args.clip) if files and not args.recording else None
-    shown = facts if args.track == 1 else None  # players take the first track of a file
+    shown = facts if args.track == 1 else None  # players use the first track of a file
     encoding, suffix = media.encoder() if page_video.needs_encoding(shown) else ("", "")
     try:
         unfinished = common.Unfinished(folder)
@@ -139,7 +139,7 @@ def report_into(args, folder):
 
 
 def judge(args, findings, facts):
-    """Says in the findings whether the clip was analysed to its end."""
+    """Notes in the findings whether the clip was analysed to its end."""
     if findings.stopped and (facts or not args.clip or findings.declared > 0):
         findings.incomplete = "it was stopped by Ctrl-C"
     elif facts and not findings.incomplete and not findings.at_end:
@@ -150,8 +150,8 @@ def judge(args, findings, facts):
 
 
 def cut_events(args, findings, facts, video, folder):
-    """Cuts a clip for each event out of the file or the files of the recording, or out of the page's video where that
-    is impossible. Events name their clips. Raises a Failure; then those that were cut until then are there."""
+    """Cuts a clip of each event out of the file or the files of the recording, or, if that is impossible, out of the
+    page's video. Events get the names of their clips. Raises a Failure; clips that were cut before it are kept."""
     files, inner = sources_of(args, findings, facts, video)
     if not clip_formats.can_cut(inner):
         clips_of_events.forget_listed(folder / "clips", files_of(args))
@@ -172,15 +172,14 @@ def cut_events(args, findings, facts, video, folder):
 
 @dataclass
 class Source:
-    """What events are cut out of: the arguments `path`, `offset` and `reader` of clips_of_events.cut()."""
+    """The source of clips of events: the arguments `path`, `offset` and `reader` of clips_of_events.cut()."""
     path: object
     offset: float = 0
     reader: object = clip_streams.Reader
 
 
 def sources_of(args, findings, facts, video):
-    """The Source of clips of events, and its facts: of what the clip itself has, or the page's video, which
-    people can play."""
+    """The Source of clips of events, and its facts: the clip itself, or the page's video, which people can play."""
     beside = video.path and clip_facts.facts_of(video.path)
     if args.recording:
         whole = beside and clips_over_files.Part(video.path, beside, video.begins, LONGEST)
@@ -198,7 +197,6 @@ def sources_of(args, findings, facts, video):
 
 
 def stamp_clips(events, facts, folder, clock, name):
-    """Burns the time into the clips of events that are cut out."""
     rows = list({id(event.row): event.row for event in events if event.row}.values())
     try:
         for row in rows:
@@ -208,7 +206,6 @@ def stamp_clips(events, facts, folder, clock, name):
 
 
 def say(findings, folder):
-    """Prints the table of one clip."""
     runs, most = findings.runs, findings.most
     ids = {visit["id"] for visit in findings.visits}
     rows = [("report.html", f"in {folder}"), ("frames", f"{findings.count}"),
@@ -236,8 +233,8 @@ def say(findings, folder):
 
 
 def report_several(args, out):
-    """Reports several inputs, or a folder: one recording into `out`, or each of several into a folder there, beside
-    index.html. Returns the exit status."""
+    """Reports several inputs or a folder: a single recording into `out`, otherwise each one into its own folder there,
+    beside index.html. Returns the exit status."""
     jobs, others = batch.jobs_for(args.inputs, args.join)
 
     def one(job, folder):
@@ -257,7 +254,7 @@ def report_several(args, out):
 
 
 def utf8(argument):
-    """An argument that is given to an element. Raises a ValueError if it is no UTF-8."""
+    """An argument for an element. Raises a ValueError if it is not UTF-8."""
     argument.encode()
     return argument
 

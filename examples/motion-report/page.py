@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes report.html and index.html from the templates in this folder. A page needs nothing else: style, script,
-pictures and data are parts of it. Texts such as file names are escaped, and the Content-Security-Policy allows only our
-script and style."""
+"""Makes report.html and index.html from the templates in this folder. A page needs nothing else: it contains its style,
+script, pictures and data. Texts such as file names are escaped, and the Content-Security-Policy allows only this
+program's script and style."""
 import base64
 import contextlib
 import hashlib
@@ -21,10 +21,10 @@ import common
 import tables
 
 HERE = pathlib.Path(__file__).resolve().parent
-# In this order they become one script.
+# These become one script in this order.
 SCRIPTS = "recording.js", "layer.js", "timeline.js", "list.js", "zones.js", "report.js"
-INLINE = 12 * 2 ** 20  # bytes of pictures that are a part of the page; if there are more, they lie beside it
-STILL = 1  # an object whose track is shorter than this many lengths of its box was still
+INLINE = 12 * 2 ** 20  # limit for bytes of pictures in the page; more are written beside it
+STILL = 1  # an object counts as still if its track is shorter than this many lengths of its box
 
 
 @dataclass
@@ -35,11 +35,11 @@ class Entry:
     poster: bytes = b""
     incomplete: str = ""
     failure: str = ""
-    title: str = ""  # if it is not the name
+    title: str = ""  # if it differs from the name
 
 
 def entry_of(name, findings, title=""):
-    """The entry of a clip that was analysed; it does not keep the findings."""
+    """The entry of an analysed clip; it does not keep the findings."""
     moving = 100 * findings.moving / findings.count
     objects = len({visit["id"] for visit in findings.visits})
     return Entry(name, f"{duration(findings.length)} · objects: {objects} · motion: {moving:.0f} %", findings.poster,
@@ -68,12 +68,12 @@ def data_uri(kind, data):
 
 
 def escape(text):
-    """For text and for attributes. Bytes of file names that are no UTF-8 become U+FFFD."""
+    """Escapes text and attributes. Invalid UTF-8 in file names becomes U+FFFD."""
     return html.escape(str(text).encode(errors="surrogateescape").decode(errors="replace"))
 
 
 def fill(template, values):
-    """Replaces each {{name}} of a template file. Values are not searched for names."""
+    """Replaces each {{name}} in a template file. Values are not searched for names."""
     text = (HERE / template).read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], text)
 
@@ -83,7 +83,6 @@ def hash_of(text):
 
 
 def frame(title, body, script=""):
-    """The whole page around a body."""
     style = (HERE / "page.css").read_text(encoding="utf-8")
     policy = ("default-src 'none'; img-src data: 'self' file:; media-src 'self' file: blob:; "
               f"style-src '{hash_of(style)}'; "
@@ -112,8 +111,8 @@ def is_still(visits):
 
 
 def objects_of(findings):
-    """One dictionary for each object that was in the frame or in a zone, in the order in which they came. Its picture
-    is added by pictures_of()."""
+    """One dictionary for each object that was in the frame or in a zone, in order of appearance. pictures_of() adds its
+    picture."""
     objects = {}
     for visit in findings.visits:
         objects.setdefault(visit["id"], []).append(visit)
@@ -138,7 +137,7 @@ def objects_of(findings):
 
 
 def pictures_of(objects, pictures, folder):
-    """Gives each object its picture: its place in the text that is returned, or the name of a file if all pictures are
+    """Gives each object its picture: its place in the returned text, or the name of a file if the pictures together are
     larger than INLINE."""
     inline, texts, offset = pictures.size <= INLINE, [], 0
     if not inline:
@@ -159,7 +158,7 @@ def pictures_of(objects, pictures, folder):
 def forget_pictures(objects, folder):
     """Removes the pictures of an earlier run beside the page, except the pictures of these objects."""
     kept, beside = {item["picture"] for item in objects if isinstance(item.get("picture"), str)}, folder / "pictures"
-    with contextlib.suppress(OSError):  # there are none, or it has other files
+    with contextlib.suppress(OSError):  # there are none, or the folder has other files
         for name in os.listdir(beside):
             if re.fullmatch(r"object-\d+\.jpg", name) and f"pictures/{name}" not in kept:
                 os.unlink(beside / name)
@@ -188,7 +187,6 @@ def tiles(findings, objects):
 
 
 def version():
-    """The versions of the plugin and of GStreamer."""
     plugin = common.Gst.Registry.get().find_plugin("cudavision")
     gstreamer, _, own = plugin.get_version().rpartition("-cudavision-") if plugin else ("", "", "")
     return f"{own} with GStreamer {gstreamer}"
@@ -217,7 +215,7 @@ def about(findings, args, video, facts):
 
 
 def heat_of(recorder):
-    """How often each cell moved, 0 to 255 for the page: width, height and base64."""
+    """How often each cell moved, scaled to 0–255 for the page: width, height and base64."""
     if recorder.heat is None or not recorder.heat.any():
         return None
     scaled = numpy.sqrt(recorder.heat / recorder.heat.max()) * 255
@@ -242,7 +240,7 @@ def data_of(findings, args, objects, video, data, chunks):
 
 
 def write(findings, args, title, folder, video, data, facts):
-    """Writes report.html. `video` is a page_video.Video, `data` its bytes if it becomes a part of the page, `facts` the
+    """Writes report.html. `video` is a page_video.Video, `data` its bytes if it is embedded in the page, `facts` the
     facts of the clip or None."""
     objects, (width, height) = objects_of(findings), findings.size
     texts, (chunks, index) = pictures_of(objects, findings.pictures, folder), findings.recording.base64()
@@ -283,7 +281,7 @@ def card(entry):
 
 
 def write_index(entries, title, folder, clips, others=""):
-    """Writes index.html, with a card for each clip; `clips` is the number of clips in the folder, `others` a sentence
+    """Writes index.html, with a card for each clip. `clips` is the number of clips in the folder, `others` a sentence
     about its other files."""
     failed = sum(bool(entry.failure) for entry in entries)
     facts = f"clips: {len(entries)}" + (f" of {clips}; stopped by Ctrl-C" if len(entries) < clips else "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The video that the page shows: the clip itself where browsers play it, otherwise an encoded one."""
+"""The video that the page shows: the clip itself if browsers play it, otherwise an encoded one."""
 import contextlib
 import os
 import shutil
@@ -17,7 +17,7 @@ SUFFIXES = "mp4", "webm"
 @dataclass
 class Video:
     """`path` is a file for the page, or None if there is no video. `begins` is the stream time at which it begins.
-    `how` tells the reader of the page where it comes from."""
+    `how` describes its origin for readers of the page."""
     path: Optional[str]
     suffix: str
     begins: float
@@ -31,7 +31,7 @@ def needs_encoding(facts):
 
 
 def link(path, target):
-    """Makes `target` the same file as `path`, or a copy where that is impossible."""
+    """Makes `target` the same file as `path`, or a copy if that is impossible."""
     path = os.path.realpath(path)
     if os.path.exists(target) and os.path.samefile(path, target):
         return
@@ -63,7 +63,7 @@ def put_beside(video, unfinished, folder):
 
 
 def forget(folder, kept, clips):
-    """Removes the videos of an earlier run, except for `kept` and for the clips themselves."""
+    """Removes the videos of an earlier run, except `kept` and the clips themselves."""
     for target in (folder / f"report.{suffix}" for suffix in SUFFIXES):
         if str(target) != kept and os.path.realpath(target) not in map(os.path.realpath, clips):
             with contextlib.suppress(OSError):
@@ -71,8 +71,8 @@ def forget(folder, kept, clips):
 
 
 def choose(path, facts, findings, unfinished, suffix):
-    """The video of a clip that was analysed. `unfinished` is the file of the encoder, in the format `suffix`; nothing
-    uses it if the clip need not be encoded."""
+    """The video of an analysed clip. `unfinished` is the file of the encoder, in the format `suffix`. It is not used if
+    the clip need not be encoded."""
     if needs_encoding(facts):
         if not unfinished.stream.seek(0, 2):
             return Video(None, suffix, 0, "there is no video, because its encoder did not finish")

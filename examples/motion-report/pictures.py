@@ -20,16 +20,16 @@ import media
 import recording
 
 BETTER = 1.1  # a picture replaces another one if its score is this many times as high
-MARGIN = 0.3  # of the box of an object, around it in its picture
-LARGE = 480  # greatest width and height of the picture of an object
-WIDE = 960  # of the picture of a whole frame
-GRID = 96  # cells across the wider side of a mask, at most
+MARGIN = 0.3  # around an object in its picture, relative to its box
+LARGE = 480  # largest width and height of the picture of an object
+WIDE = 960  # for the picture of a whole frame
+GRID = 96  # maximum number of cells across the wider side of a mask
 # Each look into Gst costs as much as a call.
 NONE, OK, SECOND, TIME = Gst.CLOCK_TIME_NONE, Gst.PadProbeReturn.OK, Gst.SECOND, Gst.Format.TIME
 
 
 class Pictures:
-    """JPEGs in a file without a name in `folder`, by number."""
+    """JPEGs by number, in an unnamed file in `folder`."""
 
     def __init__(self, folder):
         self.file, self.places, self.lock = tempfile.TemporaryFile(dir=folder), {}, threading.Lock()
@@ -58,11 +58,11 @@ class Best:
     """The best view of an object so far: a copy of its part of the frame."""
     score: float
     frame: tuple  # format, width, height, planes
-    seen: int  # timestamp at which the object was seen last
+    seen: int  # timestamp at which the object was last seen
 
 
 def cut(buffer, caps, box):
-    """A copy of a box of a frame, with even edges, as format, width, height and planes. The box lies in the frame."""
+    """A copy of a box in a frame, with even edges: format, width, height, planes. It must be in the frame."""
     with frames.Frame(buffer, caps) as frame:
         x, y, w, h = box
         grouped = frame.format == "v210"  # six pixels are four words
@@ -86,7 +86,7 @@ def cells(height, width):
 
 def mask_of(source, caps=None):
     """The mask in a frame, in at most GRID × GRID cells: whether the pixel in the middle of each cell moves. Returns
-    None if the first plane does not have one byte for each pixel. `source`, `caps`: as for frames.Frame."""
+    None if the first plane does not have one byte per pixel. `source`, `caps`: as for frames.Frame."""
     with frames.Frame(source, caps) as frame:
         plane = numpy.asarray(frame.planes[0])
         if plane.dtype != numpy.uint8 or plane.size != frame.height * frame.width:
@@ -96,17 +96,17 @@ def mask_of(source, caps=None):
 
 
 class Tracker:
-    """Watches a cudadiff with output=mask. Records the places of its objects and the masks; `pictures` are the pictures
-    of the objects, untinted. `poster()` is a JPEG of the frame in which objects fill most; `size` is the width and
+    """Watches a cudadiff with output=mask. Records the places of its objects and the masks. `pictures` are the pictures
+    of the objects, untinted. `poster()` is a JPEG of the frame in which objects cover most. `size` is the width and
     height of frames.
 
-    On a GPU, frames are in its memory before and after the cudadiff. So `before` and `after` are pads further away,
-    where frames are in system memory; timestamps tell which frame is which. Both pads belong to one thread."""
+    On a GPU, frames are in its memory before and after the cudadiff. Therefore `before` and `after` are more distant
+    pads, where frames are in system memory. Timestamps identify the frames. Both pads belong to one thread."""
 
     def __init__(self, before, after, recorder, folder):
         self.recorder, self.pictures, self.size = recorder, Pictures(folder), (0, 0)
         self.best, self.poster_score, self.poster_frame = {}, -1, None
-        self.inputs = collections.deque(maxlen=10)  # frames as they came in; more than the elements between can hold
+        self.inputs = collections.deque(maxlen=10)  # the input frames; more than the elements between the pads can hold
         self.caps = self.segment = self.sampled = None
         self.close, self.wide, self.small = self.cameras = (media.Camera(LARGE), media.Camera(WIDE),
                                                             media.mask_camera(GRID))
@@ -145,7 +145,7 @@ class Tracker:
             return OK
         sign, time = self.segment.to_stream_time_full(TIME, pts)
         time /= SECOND
-        # A little less than a step, because frames may come a little early.
+        # Slightly less than a step, because frames may be slightly early.
         if sign > 0 and (self.sampled is None or not 0 <= time - self.sampled < recording.STEP * 0.9):
             self.sampled = time
             self.sample(buffer, pts, time)
@@ -153,7 +153,7 @@ class Tracker:
 
     def sample(self, buffer, pts, time):
         """Records the objects and the mask of a frame."""
-        # An object that is held is only where it is predicted to be. Without tracking, regions have no ids.
+        # The place of a held object is only a prediction. Without tracking, regions have no ids.
         seen = {each.id: each.box for each in frames.objects(buffer) if each.confirmed and not each.held}
         for number, box in seen.items():
             self.recorder.place(time, number, box)
@@ -167,7 +167,7 @@ class Tracker:
             self.recorder.mask(time, moving)
 
     def mask(self, buffer, caps):
-        """As mask_of(); None if it cannot be made."""
+        """Like mask_of(); None if it cannot be made."""
         moving = mask_of(buffer, caps)
         if moving is None and (sample := self.small.sample(buffer, caps)):
             moving = mask_of(sample)
@@ -177,8 +177,8 @@ class Tracker:
         return next((one for one in self.inputs if one[0].pts == pts), None)
 
     def look(self, number, box, pts):
-        """Keeps the part of the frame in which the object is whole and largest. At the edge, only a part of it
-        may be seen."""
+        """Keeps the part of the frame in which the object is whole and largest. At the edge, it may be visible only in
+        part."""
         (x, y, w, h), (width, height) = box, self.size
         score = w * h * (1 if 0 < x and 0 < y and x + w < width and y + h < height else 0.25)
         best = self.best.get(number)
@@ -192,7 +192,7 @@ class Tracker:
         self.best[number] = Best(score, cut(*frame, (left, top, right - left, bottom - top)), pts)
 
     def develop(self, pts=None):
-        """Makes the JPEGs of objects that were not seen for a while, or of all objects without a time."""
+        """Makes the JPEGs of objects that were not seen for a while; without a time, of all objects."""
         for number in [number for number, best in self.best.items()
                        if pts is None or not 0 <= pts - best.seen < 5 * SECOND]:
             self.pictures.put(number, self.close.shoot_planes(*self.best.pop(number).frame))

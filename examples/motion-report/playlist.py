@@ -5,11 +5,10 @@
                                         ├→ queue … → videoconvert → videoscale → capsfilter → capssetter → …
     uridecodebin → (upright) → identity ┘
 
-A new segment event puts the frames of each file where its part of the time line is. Downstream elements see a stream
-that never changes: frames of another size or format are scaled and converted to the size and format of the first file,
-and only their times tell the rate. So the background and objects persist. (splitmuxsrc wants files of one kind and
-looks into all of them first; with concat or a continuing uridecodebin3, a file that cannot be read ends the whole
-stream.)"""
+A new segment event puts the frames of each file at its part of the time line. Downstream elements see a stream that
+never changes: frames of another size or format are scaled and converted to the size and format of the first file, and
+only their times tell the rate. Therefore the background and objects persist. (splitmuxsrc needs files of one kind and
+opens all of them first. With concat or a continuing uridecodebin3, an unreadable file ends the whole stream.)"""
 from dataclasses import dataclass, field
 
 import clip_facts
@@ -23,17 +22,16 @@ import upright
 import uris
 from common import Gst
 
-NEAR = 2.0  # seconds by which a file may be longer than its container says
+NEAR = 2.0  # a file may be this many seconds longer than its container says
 DONE = "file-ended"  # the name of a message of the pipeline, in the main thread's order
-# Between the queue and what analyses; Playlist.keep_caps() sets the caps.
+# Elements between the queue and the analysis; Playlist.keep_caps() sets the caps.
 FITTED = "videoscale name=fitted add-borders=true ! capsfilter name=canvas ! capssetter name=steady replace=true"
 
 
 @dataclass
 class Result:
-    """The results of playing the files: `faults` are pairs of the name of a file and a sentence, for files that could
-    not be read and for those that are not whole; `unread` is the number of the former; `lost` are losses.Span of the
-    time line."""
+    """The results of playing the files. `faults` are pairs of the name of a file and a sentence, for unreadable and
+    incomplete files; `unread` is the number of unreadable ones. `lost` are losses.Span of the time line."""
     faults: list = field(default_factory=list)
     unread: int = 0
     read: int = 0
@@ -41,8 +39,8 @@ class Result:
 
 
 class Playlist:
-    """Plays time_line.Segments into a sink pad of a pipeline, which posts the message DONE after each of them: then
-    next() must be called. `track` is the number of the video track. The pipeline must be paused before it begins.
+    """Plays time_line.Segments into a sink pad of a pipeline. After each of them the pipeline posts the message DONE,
+    and next() must be called. `track` is the number of the video track. The pipeline must be paused before it begins.
     Files that end before `start` seconds are not opened. `over` says whether the analysed part has ended."""
 
     def __init__(self, pipeline, pad, segments, track=1, start=0, over=lambda: False):
@@ -51,8 +49,8 @@ class Playlist:
         self.start, self.over, self.parts = start, over, []
         self.segment = self.bin = self.losses = self.tracks = None
         self.track_sentence, self.stopped = "", False
-        # Of the file that plays: where it begins, the stream time of its first frame, the end of its last one, all in
-        # ns, and whether it came to its end.
+        # Of the current file: its start, the stream time of its first frame, the end of its last one, all in ns, and
+        # whether it reached its end.
         self.begin, self.first, self.last, self.ended = 0, None, None, False
         self.keep_caps()
 
@@ -75,8 +73,8 @@ class Playlist:
         canvas.get_static_pad("sink").add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, on_event)
 
     def next(self):
-        """Ends the file that played, and begins the next one that can be opened. After the last one, the pipeline gets
-        EOS. Returns False if there was no file with a picture."""
+        """Ends the current file, and begins the next one that can be opened. After the last one, the pipeline gets EOS.
+        Returns False if there was no file with a picture."""
         self.stopped |= self.over()
         self.close()
         while self.waiting and not self.stopped:
@@ -95,12 +93,12 @@ class Playlist:
         return self.result.read > 0
 
     def stop(self):
-        """Opens no other file, and ends the analysed part here."""
+        """Opens no further file, and ends the analysed part here."""
         self.stopped = True
         self.pad.send_event(Gst.Event.new_eos())
 
     def owns(self, element):
-        """Whether an element belongs to the file that plays now."""
+        """Whether an element belongs to the current file."""
         while element and element is not self.bin:
             element = element.get_parent()
         return bool(element)
@@ -124,7 +122,7 @@ class Playlist:
         upright.keep(out.get_static_pad("sink"))
         pad = out.get_static_pad("src")
         self.bin.add_pad(Gst.GhostPad.new("src", pad))
-        # The pipeline, which changes its state in its own thread at times, leaves it alone.
+        # At times the pipeline changes its state in its own thread, which must not affect the bin.
         self.bin.set_locked_state(True)
         pad.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, self.on_event)
         pad.add_probe(Gst.PadProbeType.BUFFER, self.on_buffer)
@@ -135,7 +133,7 @@ class Playlist:
         self.bin.set_state(Gst.State.PLAYING)
 
     def on_event(self, pad, info):
-        """Takes the segment of the file, see on_buffer(), and its end."""
+        """Handles the segment of the file, see on_buffer(), and its end."""
         event = info.get_event()
         if event.type == Gst.EventType.SEGMENT:
             self.part = event.parse_segment().copy()
@@ -151,7 +149,7 @@ class Playlist:
         return Gst.PadProbeReturn.OK
 
     def on_buffer(self, pad, info):
-        """Places the first frame: files that were cut out of a longer stream may go on with its times."""
+        """Places the first frame: files cut out of a longer stream may continue its times."""
         buffer = info.get_buffer()
         when = self.stream_time(buffer.pts)
         if when is None:
@@ -165,7 +163,7 @@ class Playlist:
         return Gst.PadProbeReturn.OK
 
     def stream_time(self, time):
-        """The time in the file of a time of the pads, in ns; None if it is not known."""
+        """The time in the file for a time of the pads, in ns; None if it is unknown."""
         if time == Gst.CLOCK_TIME_NONE:
             return None
         sign, when = self.part.to_stream_time_full(Gst.Format.TIME, time)
@@ -176,13 +174,13 @@ class Playlist:
         made = self.part.copy()
         start = self.part.to_stream_time(Gst.Format.TIME, self.part.start)
         place = self.begin + start - self.first
-        if place < 0:  # the first frame is behind the beginning of the segment
+        if place < 0:  # the first frame is after the start of the segment
             made.start, place = made.start - place, 0
         made.time = made.base = place
         pad.get_peer().send_event(Gst.Event.new_segment(made))
 
     def close(self):
-        """Removes the file that played, and notes its result."""
+        """Removes the current file, and notes its result."""
         if not self.bin:
             return
         self.bin.set_state(Gst.State.NULL)
@@ -215,7 +213,7 @@ class Playlist:
         self.line.reach(end)
 
     def sentence(self):
-        """A readable sentence about files that could not be read; empty if there are none."""
+        """A readable sentence about unreadable files; empty if there are none."""
         names = [f"{name} ({uris.hide(fault)})" for name, fault in self.result.faults[:time_line.LISTED]]
         more = len(self.result.faults) - len(names)
         if not names:

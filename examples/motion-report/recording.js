@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Reads what recording.py wrote: one chunk for each minute, inflated when it is shown. Times are stream times
-// in seconds.
+// Reads the data of recording.py: one chunk for each minute, inflated when it is shown. Times are stream times in
+// seconds.
 "use strict";
 
-/** The recording in a text of base64. `index` has [minute, first character, number of characters] of each chunk;
-    `loaded` is called when a chunk is there. It has one of `keep` masks. */
+/** The recording in a base64 text. `index` has [minute, first character, number of characters] of each chunk.
+    `loaded` is called when a chunk is loaded. The text contains one of `keep` masks. */
 const makeRecording = (text, index, keep, loaded) => {
   const MINUTE = 60, KEPT = 12, BINS = 64;
   const where = new Map(index.map(([minute, first, count]) => [minute, [first, count]]));
-  const chunks = new Map();  // of each minute, the chunk or the promise of it; the one that was used last is the last
+  const chunks = new Map();  // minute → the chunk or its promise; the most recently used one is the last
 
   const inflate = async ([first, count]) => {
     const bytes = Uint8Array.from(atob(text.slice(first, first + count)), (c) => c.charCodeAt(0));
@@ -52,7 +52,7 @@ const makeRecording = (text, index, keep, loaded) => {
     return chunks.get(minute);
   };
 
-  /** The chunks between two times that are there already; the others are loaded. */
+  /** The loaded chunks between two times. Starts loading the others. */
   const between = (from, to) => {
     const found = [];
     for (let minute = Math.max(0, Math.floor(from / MINUTE)); minute <= to / MINUTE; ++minute) {
@@ -62,7 +62,7 @@ const makeRecording = (text, index, keep, loaded) => {
     return found;
   };
 
-  /** The last one of rising times that is not after a time; -1 if there is none. */
+  /** The index of the last of the rising times that is not after `time`; -1 if there is none. */
   const last = (times, time) => {
     let low = 0, high = times.length;
     while (low < high) {
@@ -91,11 +91,11 @@ const makeRecording = (text, index, keep, loaded) => {
       }
       return joined;
     },
-    /** The mask that is shown at a time: {value: bits, width, height}, or null. */
+    /** The mask to show at a time: {value: bits, width, height}, or null. */
     mask: (time) => sample(time, Math.max(.45, .15 * keep), "maskTimes", "masks"),
-    /** The histogram that is shown at a time: {value: bars of 0 to 255}, or null. */
+    /** The histogram to show at a time: {value: bars of 0 to 255}, or null. */
     histogram: (time) => sample(time, 2.5, "barTimes", "bars"),
-    /** All places of one object, also if that takes a while. Only the first hour of its stay. */
+    /** All places of one object in the first hour of its stay. Loading them may take a while. */
     track: async (id, from, to) => {
       let found = [];
       const end = Math.min(to, from + 3600) / MINUTE;

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The data that the page draws over the clip, in a compact form that streams to disk: places of objects, the mask and
+"""The data that the page draws over the clip, in a compact form that streams to disk: places of objects, masks and
 histograms.
 
-A recording is a row of chunks, one for each minute of the clip. The page inflates only the chunk that it shows, so ten
-hours take as much memory as a minute, in this program and in the browser. A chunk is deflated (zlib), little-endian,
-without gaps; all times are milliseconds in the minute:
+A recording is a series of chunks, one for each minute of the clip. The page inflates only the chunk that it shows, so
+ten hours take as much memory as a minute, in this program and in the browser. A chunk is deflated (zlib),
+little-endian, without gaps; all times are milliseconds in the minute:
   uint32  the numbers of places, masks and histograms; width and height of a mask
   places      ids uint32…; times uint16…; x, y, width and height uint16… (pixels of the clip), each in its own row
   masks       times uint16…
   histograms  times uint16…
-  masks       one bit a cell, the highest bit first, rows joined; each mask begins with a new byte
+  masks       one bit per cell, the highest bit first, rows joined; each mask begins with a new byte
   histograms  BINS × uint8 each, where 255 is the highest bar"""
 import base64
 import tempfile
@@ -20,7 +20,7 @@ import numpy
 
 MINUTE = 60.0
 BINS = 64
-MOST = 24 * 2 ** 20  # bytes of all chunks together that a page gets, about; a longer recording is thinned
+MOST = 24 * 2 ** 20  # approximate limit for the bytes of all chunks of a page; a longer recording is thinned
 STEP = 0.1  # seconds between two samples of objects and of the mask
 
 
@@ -29,7 +29,7 @@ class Chunk:
         self.minute, self.places, self.masks, self.bars, self.shape = minute, [], [], [], (0, 0)
 
     def pack(self):
-        """The bytes of the chunk, and how many of them are there because of its masks."""
+        """The bytes of the chunk, and the number of bytes for its masks."""
         def milliseconds(rows):
             times = 1000 * numpy.array([row[0] for row in rows], float) - 1000 * MINUTE * self.minute
             return times.round().clip(0, 65535)
@@ -46,14 +46,13 @@ class Chunk:
 
 
 class Recorder:
-    """Collects samples in the order of their times, and writes chunks to a file without a name in `folder`. One kind of
-    sample may come later than the others; so the last two chunks are open. Times are stream times in seconds; it may be
-    used by several threads. Also counts for each cell of the mask how often it moved: `heat`, an array of a
-    mask's shape."""
+    """Collects samples in order of time, and writes chunks to an unnamed file in `folder`. Samples of one kind may be
+    later than others, so the last two chunks are open. Times are stream times in seconds. Several threads may use it.
+    It also counts how often each cell of the mask moved: `heat`, an array with the shape of a mask."""
 
     def __init__(self, folder):
         self.file, self.index, self.open, self.heat = tempfile.TemporaryFile(dir=folder), [], {}, None
-        self.masks, self.lock = 0, threading.Lock()  # bytes in all chunks that are there because of masks
+        self.masks, self.lock = 0, threading.Lock()  # bytes of masks in all chunks
 
     def _at(self, time):
         minute = max(0, int(time / MINUTE), min(self.open) if len(self.open) > 1 else 0)  # earlier chunks are written
@@ -67,8 +66,7 @@ class Recorder:
             self._at(time).places.append((time, number, box))
 
     def mask(self, time, moving):
-        """`moving`: a two-dimensional array of bool. A mask in which nothing moves is kept only after one in which
-        something does."""
+        """`moving`: a two-dimensional array of bool. A mask without motion is kept only after one with motion."""
         if self.heat is None:
             self.heat = numpy.zeros(moving.shape, numpy.uint32)
         if moving.shape != self.heat.shape:  # the size of the clip changed
@@ -83,7 +81,7 @@ class Recorder:
                 chunk.masks.append((time, bytes(-(-moving.size // 8))))
 
     def histogram(self, time, counts):
-        """`counts`: of as many bins as there are, a multiple of BINS."""
+        """`counts`: any number of bins that is a multiple of BINS."""
         bars = numpy.array(list(counts), float).reshape(BINS, -1).sum(1)  # asarray() is slow with Gst.ValueArray
         with self.lock:
             self._at(time).bars.append((time,
@@ -95,7 +93,7 @@ class Recorder:
             self._write(0)
 
     def _write(self, left):
-        """Writes the first of the open chunks; this many are left."""
+        """Writes the first open chunks, and leaves this many."""
         for minute in sorted(self.open)[:len(self.open) - left]:
             data, masks = self.open.pop(minute).pack()
             self.masks += masks
@@ -134,7 +132,7 @@ class Recorder:
 
 
 def thinned(data, keep):
-    """A chunk with every `keep`-th mask, and all masks without motion, because these end the masks before them."""
+    """A chunk with every `keep`-th mask, and all masks without motion, because these end the previous masks."""
     data = zlib.decompress(data)
     places, masks, bars, width, height = (int(number) for number in numpy.frombuffer(data, "<u4", 5))
     times = 20 + places * 14

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The player, and what follows its time. Times are stream times of the clip in seconds; the video begins at
+// The player, and everything that follows its time. Times are stream times of the clip in seconds; the video begins at
 // data.video.begins.
 "use strict";
 (() => {
@@ -39,7 +39,7 @@
   } else if (!data.video.name) {
     complain("There is no video in this report: see “About this report”.");
   }
-  let time = data.start;  // that is shown
+  let time = data.start;  // the displayed time
   const now = () => data.video.begins + video.currentTime;
   const seek = (wanted) => {
     const length = Number.isFinite(video.duration) ? video.duration : data.end - data.video.begins;
@@ -75,7 +75,7 @@
     seek(to);
   };
 
-  /** Draws with each frame of the video that is shown; without requestVideoFrameCallback, with each picture of the
+  /** Draws with each displayed frame of the video; without requestVideoFrameCallback, with each refresh of the
       screen. */
   const follow = () => {
     if (video.requestVideoFrameCallback) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Burns the time into the pictures of a clip of an event: the clock time if the whole clip has one, otherwise its
-stream time. The pictures are encoded again, the sound is not."""
+stream time. The pictures are encoded again, but not the sound."""
 import datetime
 import os
 
@@ -24,7 +24,7 @@ def epoch_of(clock, begin):
 
 
 def burn(row, folder, clock):
-    """Burns the time into the clip of a row of the lists, which begins at the time `clock` of the day, or None. The row
+    """Burns the time into the clip of a row of the lists. `clock` is the clock time of its beginning, or None. The row
     gets the name of the new file, which replaces the old one. Raises a Failure."""
     encode, parser, muxer, suffix = media.clip_encoder()
     path = os.path.join(folder, row["file"])

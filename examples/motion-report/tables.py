@@ -21,9 +21,9 @@ def text_of(names, rows):
 
 
 def objects_csv(findings):
-    """The file as bytes: one line for each visit, of the frame, or of a zone if there are zones. `lines_crossed` are
-    the lines that the object crossed during the visit, as NAME:DIRECTION with spaces between them. `incomplete` says
-    why the clip was not analysed to its end. Clocks are times of the day, ISO 8601, if the clip has a clock time."""
+    """The file as bytes, with one line for each visit: of the frame, or of a zone if there are zones. `lines_crossed`
+    are the lines that the object crossed during the visit, as NAME:DIRECTION, separated by spaces. `incomplete` says
+    why the clip was not analysed to its end. Clocks are times of day, ISO 8601, if the clip has a clock time."""
     rows = []
     for visit in findings.visits:
         crossed = " ".join(f"{one['line']}:{one['direction']}" for one in findings.crossings

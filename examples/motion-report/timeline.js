@@ -2,9 +2,9 @@
 // The time line: motion, brightness, events and objects.
 "use strict";
 
-const MANY = 800;  // signs of a kind; more become one shape without tooltips
+const MANY = 800;  // marks of a kind; more become one shape without tooltips
 
-/** `times(seconds)` gives the text of a time, `seek(seconds)` goes there. */
+/** `times(seconds)` returns the text of a time, `seek(seconds)` goes there. */
 const makeTimeline = (timeline, data, times, seek) => {
   const length = data.end - data.start;
   let chart = null, head = null, hover = null, width = 1;
@@ -14,7 +14,7 @@ const makeTimeline = (timeline, data, times, seek) => {
   const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
   const xOf = (time) => (time - data.start) / length * width;
 
-  /** Each object gets the first lane that is free; the last lane takes what is left. */
+  /** Each object gets the first free lane; the last lane takes the rest. */
   const lanesOf = (objects, most) => {
     const ends = [];
     return objects.map((object) => {
@@ -38,7 +38,7 @@ const makeTimeline = (timeline, data, times, seek) => {
     }
   };
 
-  /** Draws `shape(one)` (a path, and a tooltip) for each of many. */
+  /** Draws `shape(one)` (a path, and a tooltip) for each item. */
   const drawAll = (all, name, shape) => {
     if (all.length > MANY) return drawSvg(chart, "path", {class: name, d: all.map((one) => shape(one)[0]).join("")});
     for (const one of all) {
@@ -64,14 +64,14 @@ const makeTimeline = (timeline, data, times, seek) => {
     return most;
   };
 
-  /** What could not be read, over all rows. */
+  /** Draws unreadable times over all rows. */
   const drawLost = (top, low) => {
     drawAll(data.lost, "lost", ([from, to, frames, about]) => [
       bar(xOf(from), top, Math.max(2, Math.min(width, xOf(to)) - xOf(from)), low - top),
       `${about ? "about " : ""}${frames} frames could not be read, ${times(from)} – ${times(to)}`]);
   };
 
-  /** Between the files of a recording: times of which nothing is there. */
+  /** Draws the times without video between the files of a recording. */
   const drawHoles = (top, low) => {
     drawAll(data.holes, "hole", ([from, to, files]) => [
       bar(xOf(from), top, Math.max(2, Math.min(width, xOf(to)) - xOf(from)), low - top),

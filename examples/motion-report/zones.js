@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The zones and lines of the report, and zones and parts to ignore that are drawn with the mouse and become the text of
-// options.
+// The zones and lines of the report, and an editor for zones and ignored parts, which become the text of options.
 "use strict";
 
 /** Adds an SVG element with these attributes, and with a text or a tooltip. */
@@ -32,7 +31,7 @@ const drawLines = (group, lines, size) => {
   for (const line of lines) {
     const [[x1, y1], [x2, y2]] = line.points;
     drawSvg(group, "line", {x1, y1, x2, y2});
-    // An arrow to the right of somebody who looks from the first point to the second.
+    // An arrow to the right, as seen from the first point towards the second.
     const long = Math.hypot(x2 - x1, y2 - y1) || 1, [dx, dy] = [(x2 - x1) / long, (y2 - y1) / long];
     const [x, y] = [(x1 + x2) / 2, (y1 + y2) / 2];
     const point = (along, aside) =>
@@ -42,13 +41,13 @@ const drawLines = (group, lines, size) => {
   }
 };
 
-/** Zones, and parts that are ignored (`mask`), which are drawn into `group` of the SVG `overlay` with the mouse. */
+/** Draws zones and ignored parts (`mask`) with the mouse into `group` of the SVG `overlay`. */
 const makeZoneEditor = (overlay, group, [width, height], element, textSize) => {
-  let drawn = [], points = null, pointer = null;  // points: of the zone that is being drawn, or null
+  let drawn = [], points = null, pointer = null;  // points: of the unfinished zone, or null
 
   const share = (value, full) => Math.min(Math.max(value / full, 0), 1).toFixed(3);
   const pointsOf = ({corners}) => corners.map(([x, y]) => `${share(x, width)},${share(y, height)}`).join(" ");
-  // In a shell, nothing is special between ' and '.
+  // In a shell, no character is special between ' and '.
   const option = (name, texts) => `--${name}'${texts.join("; ").replaceAll("'", "'\\''")}'`;
   const text = () => {
     const zones = drawn.filter((one) => !one.mask), masks = drawn.filter((one) => one.mask);
@@ -68,7 +67,7 @@ const makeZoneEditor = (overlay, group, [width, height], element, textSize) => {
     element("zone-draw").setAttribute("aria-pressed", String(points !== null));
     element("zone-text").value = text();
   };
-  /** A name without the characters that separate zones. It is different from all others. */
+  /** A unique name without the characters that separate zones. */
   const nameOf = () => {
     const wanted = element("zone-name").value.replace(/[:;\s]+/g, " ").trim() || "zone";
     for (let number = 1; ; ++number) {
@@ -113,12 +112,12 @@ const makeZoneEditor = (overlay, group, [width, height], element, textSize) => {
   });
   element("zone-copy").addEventListener("click", () => {
     element("zone-text").select();
-    document.execCommand("copy");  // also where the clipboard is not allowed, as in a page of a disk
+    document.execCommand("copy");  // works even without access to the clipboard, as in a page from a disk
   });
   show();
 
   return {
-    /** Whether this key was for the zone that is being drawn. */
+    /** Handles a key. Returns whether it was for the unfinished zone. */
     key: (key) => {
       if (!points || !["Enter", "Escape"].includes(key)) return false;
       if (key === "Escape") points = [];

@@ -1,35 +1,35 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Analyses many clips in one process, which opens GStreamer and the GPU once. It uses only the messages of
-cudahistogram and cudadiff; frames stay where the decoder leaves them.
+cudahistogram and cudadiff; frames stay where the decoder writes them.
 
 Reads requests from stdin and writes results to stdout, each as a line of JSON, until stdin ends. Each request starts at
 once, in parallel with earlier ones, so the writer of the requests decides how many run at a time.
-  request   number (the result has the same), uri (null: two synthetic frames, which try the settings), track (the
+  request   number (repeated in the result), uri (null: two synthetic frames, which try the settings), track (the
             number of a video track; 1 if it is missing), settings
-            {property of cudadiff: value}, backend, timeout (seconds), threads (of a decoder on the CPU; 0: as many as
-            it likes), part (of the clip: what part.Part.as_texts() returns; {} is all of it), min_event (the
+            {property of cudadiff: value}, backend, timeout (seconds), threads (of a decoder on the CPU; 0: the decoder
+            decides), part (of the clip: the result of part.Part.as_texts(); {} is the whole clip), min_event (the
             shortest motion or visit, a text for part.time_of(), or null)
-  result    status: ok; failed (the clip is at fault: error says why); timeout; setup (this machine or a setting is
-            at fault). After failed and timeout, the other fields say what was found until then:
+  result    status: ok; failed (the clip is at fault; error has the reason); timeout; setup (this machine or a setting
+            is at fault). After failed and timeout, the other fields have the results so far:
             frames, motion_frames, width, height (pixels), duration (seconds of video), backend, cpu_seconds,
-            memory_mib, began (the clock time of its beginning that the clip contains, ISO 8601, or null),
-            complete whether the whole clip was read, and is as long as its container says,
-            incomplete a sentence that says why it is not (or an empty text), lost how many frames could not be read,
-            track a sentence that says which one was analysed, if there are several (or an empty text)
+            memory_mib, began (the clock time of the beginning in the clip, ISO 8601, or null),
+            complete (whether the whole clip was read, and is as long as its container says),
+            incomplete (a sentence that explains why it is not, or an empty text), lost (the number of unreadable
+            frames), track (a sentence about the analysed track if there are several, or an empty text)
             profile  a row for each second of video: second, frames, motion_frames, changed_mean, changed_max (shares
                      of pixels), brightness, dark, bright (mean, 1st and 99th percentile of luma, in percent; null
                      without a measurement)
-            events   motion, light, cross and lost: event, begin, end, duration (seconds), changed_ratio, objects (how
-                     many were there), picture (of motion: JPEG in base64, or null), line, direction, id, frames (lost)
+            events   motion, light, cross and lost: event, begin, end, duration (seconds), changed_ratio, objects (their
+                     number), picture (of motion: JPEG in base64, or null), line, direction, id, frames (lost)
             objects  visits: id, zone, entered, left, seconds, path_length (pixels), and the last box: x, y, width,
                      height
 
 A request with `cut` decodes nothing: it cuts clips of events out of a file that was analysed earlier.
-  request   number, uri, timeout, cut {events: a list of [begin, end, number of the object or null], folder (where the
-            clips are written), before, after (seconds)}
+  request   number, uri, timeout, cut {events: a list of [begin, end, number of the object or null], folder (for the
+            clips), before, after (seconds)}
   result    status: ok or failed, error; rows: for each event its row in clips.csv, or {} if it was not cut out; remark:
-            a sentence about sound that was left out, or an empty text
+            a sentence about omitted sound, or an empty text
 A request without uri may have `shared`, a file that this machine must see, in a folder where it can write.
 """
 import contextlib
@@ -41,7 +41,7 @@ import sys
 import threading
 import time
 
-sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))  # elsewhere all files are in one folder
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))  # on other machines all files are in one folder
 import clip_facts  # noqa: E402
 import clip_formats  # noqa: E402
 import clips_of_events  # noqa: E402
@@ -58,7 +58,7 @@ import uris  # noqa: E402
 from common import Gst  # noqa: E402
 
 TRIAL = "videotestsrc num-buffers=2 ! video/x-raw,width=320,height=240"
-# Demuxers of containers that say how long they are; others would guess.
+# Demuxers of containers that declare their length; others would guess.
 DECLARING = ("asfdemux", "flvdemux", "matroskademux", "qtdemux")
 contexts = {}  # of GPUs, by type; all pipelines of this process share them
 
@@ -70,7 +70,7 @@ class TimeUp(Exception):
 def make(request):
     """The pipeline of a request. Raises a Failure that does not depend on the clip."""
     source = f"{common.DECODER} name=clip" if request["uri"] else TRIAL
-    # No queue: a clip takes about one core, and the next core takes the next clip.
+    # No queue: a clip takes about one core, and other cores work on other clips.
     backend = request["backend"]
     pipeline = common.parse(f"""{source} ! videoconvert name=decoded ! cudahistogram name=brightness backend={backend} !
                             cudadiff name=motion output=passthrough attach-roi=false gap=1 backend={backend} !
@@ -219,7 +219,7 @@ def cut(request):
     error = None
     try:
         if not path or not os.path.isfile(path):
-            raise common.Failure("it is no file")
+            raise common.Failure("it is not a file")
         if not clip_formats.can_cut(facts):
             clips_of_events.forget_listed(wanted["folder"], path)
             raise common.Failure(clip_formats.why_not(facts))
@@ -281,7 +281,7 @@ def serve(requests, results):
 
 def run():
     results = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # a decoder that prints does not spoil the results
+    os.dup2(2, 1)  # output of a decoder must not spoil the results
     serve(sys.stdin, results)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Keeps an analyse.py that takes clip after clip. A worker of Ray runs this code, but nothing here needs Ray or
+"""Runs an analyse.py that processes clip after clip. A worker of Ray runs this code, but nothing here needs Ray or
 GStreamer."""
 import concurrent.futures
 import contextlib
@@ -14,13 +14,13 @@ import tempfile
 import threading
 import time
 
-GRACE = 5  # seconds after the time-out in which analyse.py reports what it found; then it is killed
+GRACE = 5  # seconds after the timeout in which analyse.py reports its findings; then it is killed
 PROGRAM = pathlib.Path(__file__).resolve().with_name("analyse.py")
 STDERR = 2000  # bytes of stderr whose last line is reported
 
 
 def last_line(stream):
-    """The last line of an open file, or nothing."""
+    """The last line of an open file, or an empty text."""
     stream.seek(max(0, stream.seek(0, os.SEEK_END) - STDERR))
     lines = stream.read().decode(errors="backslashreplace").split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
@@ -37,7 +37,7 @@ def ended_by(status):
 
 
 class Process:
-    """An analyse.py. It ends with the process that made this, because its stdin ends then."""
+    """An analyse.py. It ends with the process that created this object, because its stdin ends then."""
 
     def __init__(self, environment):
         self.said = tempfile.TemporaryFile("a+b")  # for appending, so that it can be emptied meanwhile
@@ -49,7 +49,7 @@ class Process:
 
     def listen(self):
         for line in self.process.stdout:
-            result = json.loads(line) if line.endswith(b"\n") else None  # None: it died while it wrote
+            result = json.loads(line) if line.endswith(b"\n") else None  # None: it died while writing
             if result:
                 with self.lock:
                     waiting = self.waiting.pop(result.pop("number"))
@@ -61,25 +61,25 @@ class Process:
                 waiting.set_result(dict(self.crash))
 
     def analyse(self, request):
-        """The result of analyse.py, or the status `crashed` with an error, or `timeout` if the process had to
-        be killed."""
+        """The result of analyse.py; or the status `crashed` with an error; or `timeout` if the process had to be
+        killed."""
         number, future = next(self.numbers), concurrent.futures.Future()
         with self.lock:
             if self.crash:
                 return dict(self.crash)
-            if number and not self.waiting:  # before the first one, the process may be telling why it cannot start
+            if number and not self.waiting:  # before, it may be explaining why it cannot start
                 self.said.truncate(0)
             self.waiting[number] = future
             try:
                 self.process.stdin.write(json.dumps({**request, "number": number}).encode() + b"\n")
                 self.process.stdin.flush()
-            except OSError:  # it has ended; listen() says how
+            except OSError:  # it has ended; listen() reports how
                 pass
         try:
             return future.result(request["timeout"] + GRACE)
         except concurrent.futures.TimeoutError:
             self.process.kill()
-            self.process.wait()  # so that the next clip gets another one
+            self.process.wait()  # the next clip gets a new process
             return {"status": "timeout",
                     "error": f"the clip did not end within {request['timeout']:g} seconds, and had to be killed"}
 
@@ -89,21 +89,20 @@ class Process:
 
 
 class Worker:
-    """Analyses clips, several at a time if it is called from several threads. `environment`: variables for
-    analyse.py."""
+    """Analyses clips, several at a time if several threads call it. `environment`: variables for analyse.py."""
 
     def __init__(self, environment=None):
         self.environment, self.lock, self.process = environment or {}, threading.Lock(), None
 
     def shared(self):
-        """The process that takes clip after clip; another one if it has ended."""
+        """The process that processes clip after clip, or a new one if it has ended."""
         with self.lock:
             if not self.process or self.process.crash or self.process.process.poll() is not None:
                 self.process = Process(self.environment)
             return self.process
 
     def analyse(self, request, alone=False):
-        """The result of a request (see Process), with `seconds`, the time that it took. `alone`: in its own process."""
+        """The result of a request (see Process), with `seconds`, its duration. `alone`: in a separate process."""
         began = time.monotonic()
         process = Process(self.environment) if alone else self.shared()
         try:

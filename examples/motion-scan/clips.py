@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Finds the clips, selects those that this process has to analyse, and stores their results. Nothing here needs Ray.
 
-A result is a file FOLDER/results/KEY.json. It appears whole, as soon as its clip is finished, so a stop at any moment
-loses only the clips in progress. The key is made from the clip's path, size and time of modification and from the
-settings: a clip that changed, or other settings, give another key."""
+A result is a file FOLDER/results/KEY.json. It appears complete, as soon as its clip is finished, so a stop at any
+moment loses only the clips in progress. The key is made from the clip's path, size and time of modification and from
+the settings: a changed clip, or other settings, give another key."""
 import base64
 import contextlib
 import dataclasses
@@ -20,13 +20,13 @@ import common
 import tables
 import uris
 
-VERSION = 3  # of the results; another one repeats all clips
+VERSION = 3  # of the results; another version repeats all clips
 FINISHED = ("ok", "failed", "timeout", "crashed")  # the status of a result
 
 
 @dataclasses.dataclass(frozen=True)
 class Clip:
-    name: str  # a path as it was given, or what uris.shown() leaves of a URI
+    name: str  # a path as given, or the displayed form of a URI, see uris.shown()
     uri: str
     key: str
 
@@ -37,7 +37,7 @@ def of_text(text):
 
 
 def lines_of(file):
-    """The paths and URIs in a list, one in a line; `-` is stdin."""
+    """The paths and URIs in a list, one per line; `-` is stdin."""
     try:
         stream = sys.stdin.buffer if file == "-" else open(file, "rb")
         with stream:
@@ -47,9 +47,9 @@ def lines_of(file):
 
 
 def discover(arguments, lists=(), say=lambda sentence: None):
-    """The locations that arguments and lists name: each path and URI once, folders searched. A missing argument is a
-    Failure; a missing path in a list is a clip that fails, since the others are still worth the work. `say` gets
-    a sentence about the files of each folder that are left out."""
+    """The locations that arguments and lists name: each path and URI once, and folders are searched. A missing argument
+    is a Failure. A missing path in a list is a clip that fails, because the other clips are still worth the work. `say`
+    gets a sentence about the ignored files of each folder."""
     found = {}
     named = [(line, True) for file in lists for line in lines_of(file)]
     for argument in arguments:
@@ -72,8 +72,7 @@ def discover(arguments, lists=(), say=lambda sentence: None):
 
 
 def settings_of(texts):
-    """Properties of cudadiff from texts NAME=VALUE; the last one of a name counts. Raises a ValueError with
-    a sentence."""
+    """Properties of cudadiff from texts NAME=VALUE; the last one of a name counts. Raises a ValueError."""
     settings = {"preset": "outdoor"}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -87,8 +86,8 @@ def settings_of(texts):
 
 
 def clip_of(location, settings, chosen=None):
-    """`chosen`: the other options of the command line that affect a result; empty if all have their defaults, so that
-    such results keep their keys."""
+    """`chosen`: the other command-line options that affect a result; empty if all have their defaults, so that such
+    results keep their keys."""
     path = uris.path_of(location)
     if path is None:
         name, uri, version = uris.shown(location), uris.opened(location), None
@@ -98,29 +97,29 @@ def clip_of(location, settings, chosen=None):
         try:
             status = os.stat(path)
             version = [status.st_size, status.st_mtime_ns]
-        except (OSError, ValueError):  # a path with a byte 0 is a ValueError
+        except (OSError, ValueError):  # a path with a zero byte is a ValueError
             version = None
     facts = json.dumps([VERSION, path or location, version, sorted(settings.items()), *([chosen] if chosen else [])])
     return Clip(name, uri, hashlib.sha256(facts.encode()).hexdigest()[:32])
 
 
 def folder_of(clip):
-    """The name of the folder for the clips of events of a clip: its name, as far as it is harmless, and a part
-    of its key."""
+    """The name of the folder for the clips of events of a clip: the harmless characters of its name, and a part of its
+    key."""
     name = os.path.splitext(clip.name.rstrip("/").rpartition("/")[2])[0]
     harmless = re.sub(r"[^\w.-]+", "_", name)[:60].strip("._-") or "clip"
     return f"{harmless}_{clip.key[:8]}"
 
 
 def clips_of(locations, settings, chosen=None):
-    """The clips of all locations. Their names are distinct, because the tables are joined by them."""
+    """The clips of all locations. Their names are distinct, because they join the tables."""
     names = uris.names_of(locations)
     return [dataclasses.replace(clip_of(location, settings, chosen), name=names[location]) for location in locations]
 
 
 def in_shard(location, shard):
-    """Whether a location belongs to shard (i, n), 0 ≤ i < n. This depends on the path alone, so that shards that start
-    at different times agree even if files come and go."""
+    """Whether a location belongs to shard (i, n), 0 ≤ i < n. This depends only on the path, so that shards that start
+    at different times agree even if files are added or removed."""
     index, count = shard
     path = uris.path_of(location)
     digest = hashlib.sha256(of_text(os.path.abspath(path) if path is not None else location)).digest()
@@ -142,7 +141,7 @@ def events_of(result, kind):
 
 
 def event_of(row):
-    """The event of a motion or a visit that analyse.py cuts out: begin, end, and the number of an object."""
+    """The event that analyse.py cuts out for a motion or a visit: begin, end, and the number of an object."""
     return [row["entered"], row["left"], row["id"]] if "entered" in row else [row["begin"], row["end"], None]
 
 
@@ -167,7 +166,7 @@ class Results:
         return self.folder / f"{clip.key}.json"
 
     def read(self, clip):
-        """The result of a clip, or None if there is none, or no whole one."""
+        """The result of a clip, or None if there is no complete one."""
         try:
             result = json.loads(self.file(clip).read_bytes())
         except (OSError, ValueError, RecursionError):
@@ -175,8 +174,8 @@ class Results:
         return result if tables.is_result(result) and result.get("status") in FINISHED else None
 
     def write(self, clip, result):
-        """Writes the pictures of a result from analyse.py, and the result with their names. Pictures of an
-        earlier one go."""
+        """Writes the pictures of a result from analyse.py, and the result with their names. Removes pictures of an
+        earlier result."""
         for file in self.pictures.glob(f"{clip.key}-*.jpg"):
             file.unlink()
         for number, event in enumerate(result.get("events", ())):
@@ -190,14 +189,14 @@ class Results:
 
     @contextlib.contextmanager
     def shared(self):
-        """A file among the clips, for machines to see whether they share this folder."""
+        """A file among the clips, with which machines check whether they share this folder."""
         with tempfile.NamedTemporaryFile(prefix=".motion-scan-", dir=os.path.abspath(self.cuts)) as file:
             yield file.name
 
     def cut_request(self, clip, options, repeat_failed=False):
         """The request that makes analyse.py cut out the events of a clip with a result; None if there is nothing to do.
         `options`: of (motions or visits), before and after (seconds). With repeat_failed, clips that could not be cut
-        out before are tried again."""
+        out before are retried."""
         result = self.read(clip)
         if not options or not result:
             return None
@@ -213,7 +212,7 @@ class Results:
     def write_cut(self, clip, options, request, cut):
         """Adds the clips of events to the result of a clip: `cut` answers `request`."""
         result = self.read(clip)
-        if not result:  # somebody removed it meanwhile
+        if not result:  # it was removed meanwhile
             return
         for row in result.get("events", []) + result.get("objects", []):
             row.pop("cut", None)
@@ -226,7 +225,6 @@ class Results:
             stream.write(json.dumps(result).encode())
 
     def missing(self, clips, repeat_failed=False):
-        """The clips that have no result yet. With repeat_failed, those that failed, crashed or timed out count as
-        having none."""
+        """The clips without a result; with repeat_failed, also clips that failed, crashed or timed out."""
         return [clip for clip in clips
                 if not (result := self.read(clip)) or (repeat_failed and result["status"] != "ok")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Spreads clips over the workers of Ray: on this machine, or on a cluster."""
+"""Distributes clips to the workers of Ray, on this machine or on a cluster."""
 import ast
 import collections
 import dataclasses
@@ -17,15 +17,15 @@ import child
 import common
 
 MOST_CLIPS = 16  # at a time in a process with a GPU
-LOSSES = 5  # workers that may be lost with the same clip
-OPEN_FAILURES = 3  # workers in a row that may be lost, crash or time out before they are open
+LOSSES = 5  # maximum number of workers lost with the same clip
+OPEN_FAILURES = 3  # maximum number of consecutive workers that are lost, crash or time out before they are open
 CONNECT = 10  # seconds
 STORE = 80 << 20  # bytes of Ray's shared memory; results are small
 HERE = pathlib.Path(__file__).resolve().parent
 
 
 def files_of(*entries):
-    """These files, and the files of the modules here and in the folder above that they import, directly or not. All
+    """These files, and the files of the modules here and in the parent folder that they import, directly or not. All
     other modules must be installed where they run."""
     found, waiting = set(), list(entries)
     while waiting:
@@ -45,8 +45,8 @@ CODE = files_of(HERE / "child.py", child.PROGRAM)  # the files that other machin
 
 
 def load_ray(local):
-    """Imports Ray, which reads its environment then. On one machine, its servers listen on 127.0.0.1 only, and
-    want a secret."""
+    """Imports Ray, which then reads its environment. On a single machine, its servers listen only on 127.0.0.1, and
+    require a secret."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if local:
         os.environ.update(RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0", RAY_AUTH_MODE="token",
@@ -73,7 +73,7 @@ def check_address(address):
 
 @dataclasses.dataclass(eq=False)
 class Worker:
-    """An actor of Ray, see child.Worker. It takes clips once it is open."""
+    """A Ray actor, see child.Worker. It accepts clips once it is open."""
     actor: object
     opening: object  # the result of the trial; None once it is open
 
@@ -82,13 +82,13 @@ class Worker:
 class Job:
     clip: object
     request: dict
-    worker: Worker = None  # that has it now
+    worker: Worker = None  # the worker that has it now
     attempts: int = 0
     crashes: int = 0
-    losses: int = 0  # of workers that had it
+    losses: int = 0  # number of workers lost with it
 
     def again(self, result, gone, retries):
-        """Whether to try again after a result. `gone`: its worker was lost, which is hardly the fault of the clip."""
+        """Whether to retry after a result. `gone`: its worker was lost, which is hardly the fault of the clip."""
         if result["status"] != "crashed":
             return False
         self.losses += gone
@@ -97,8 +97,8 @@ class Job:
 
 
 class Cluster:
-    """A connection to Ray, for a `with` block, with `workers` processes that take `clips` at a time each (None: the
-    defaults, see README.md). `trial` is a request whose result says whether a worker can work."""
+    """A connection to Ray, for a `with` block, with `workers` processes that process `clips` clips at a time each
+    (None: the defaults, see README.md). `trial` is a request whose result shows whether a worker can work."""
 
     def __init__(self, address, workers, clips, use_gpus, trial):
         self.address, self.folder, self.trial, self.workers = address, None, trial, []
@@ -148,8 +148,8 @@ class Cluster:
         self.close()
 
     def open(self, threads):
-        """Adds a worker, which waits for a core (and its share of a GPU) if there is none. One thread: neither decoders
-        nor elements share the work on a frame among cores, because each core has its own clips."""
+        """Adds a worker, which waits for a core (and its share of a GPU) if none is free. With one thread, neither
+        decoders nor elements divide a frame among cores, because each core has its own clips."""
         environment = {"OPENCV_FOR_THREADS_NUM": "1"} if threads == 1 else {}
         actor = self.ray.remote(child.Worker).options(num_cpus=1, num_gpus=self.share,
                                                       max_concurrency=self.clips).remote(environment)
@@ -185,9 +185,9 @@ class Cluster:
 
     def results(self, jobs, retries, stopped):
         """Works on clips. Takes pairs of a clip and its request (see analyse.py), and yields (clip, result) as they
-        finish. After a crash of a process, each clip in it is tried again in its own process, after the waiting clips:
-        once, or up to `retries` times; after the loss of a worker, up to LOSSES times. The result says `attempts`. Ends
-        early once stopped() is true."""
+        finish. After a crash of a process, each of its clips is retried in a separate process, after the waiting clips,
+        once or up to `retries` times. After the loss of a worker, it is retried up to LOSSES times. The result has the
+        number of `attempts`. Ends early once stopped() is true."""
         self.waiting, running = collections.deque(Job(clip, request) for clip, request in jobs), {}
         waiting = self.waiting
         wanted = min(self.wanted, len(waiting))
@@ -217,7 +217,7 @@ class Cluster:
                 self.drop(worker)
 
     def hand_out(self, waiting, running, threads):
-        """Gives clips that wait to workers that are open, until each has as many as it takes. `running`: call → job."""
+        """Gives waiting clips to open workers, until each has its maximum. `running`: call → job."""
         for worker in (worker for worker in self.workers if not worker.opening):
             free = self.clips - sum(job.worker is worker for job in running.values())
             for _ in range(min(free, len(waiting))):

@@ -89,8 +89,7 @@ def remark(clip):
 
 
 def row(clip, report, with_cuts):
-    """`report`: the file of the clip's report, or nothing. `with_cuts`: whether there is a column of clips of
-    events."""
+    """`report`: the file of the clip's report, or None. `with_cuts`: whether there is a column of clips of events."""
     frames = clip["frames"] or 0
     share = clip["motion_frames"] / frames if frames else None
     motion = number(None, 0) if share is None else \
@@ -115,7 +114,7 @@ def reports(folder, rows):
 
 
 def write(path, rows, facts):
-    """Writes the page. Rows are the rows of clips.parquet, facts are sentences."""
+    """Writes the page. `rows` are the rows of clips.parquet, `facts` are sentences."""
     found, with_cuts = reports(os.path.dirname(path), rows), any(clip["cuts"] for clip in rows)
     heads = [*HEADS[:-1], CUTS, HEADS[-1]] if with_cuts else HEADS
     title = f"{len(rows)} clip{'s' if len(rows) != 1 else ''}"

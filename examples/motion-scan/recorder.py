@@ -20,7 +20,7 @@ class Recorder:
         self.frames = self.motion_frames = 0
         self.duration, self.last = 0.0, None  # `last` is the time of the last frame so far
         self.seconds, self.events, self.objects = {}, [], []
-        self.first = {}  # the box of each object, or of it in a zone, when it entered
+        self.first = {}  # the box of each object, in the frame or in a zone, when it entered
 
     def time_of(self, structure):
         """The stream time of a message in seconds."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Visits and motions that go on across the seam of two files of a recorder, as one row of the tables.
+"""Joins visits and motions that span two files of a recorder into one row of the tables.
 
-Each file is analysed for itself, in any order, so the rows are joined afterwards: two motions, if the first one lasts
-until the end of its file and the second one from the beginning of the next file; two visits, if the last box of the
-first one is also close to the first box of the second one. Which files follow each other is known from the clock times
-in their names or containers, see time_line.py."""
+Each file is analysed separately, in any order, so the rows are joined afterwards. Two motions are joined if the first
+one lasts until the end of its file and the second one starts at the beginning of the next file. Two visits are joined
+if, in addition, the last box of the first one is close to the first box of the second one. The order of files is known
+from the clock times in their names or containers, see time_line.py."""
 import os
 from dataclasses import dataclass, field
 from typing import Optional
@@ -13,17 +13,17 @@ import clock_names
 import time_line
 import uris
 
-EDGE = 1.0  # seconds at the end of a file in which a visit that goes on may not be seen
-LEARNING = 3.0  # seconds at its beginning: the background is not known yet, and contains the objects present
-FRAMES = 3  # as many frames, if they last longer
-NEAR = 0.5  # the greatest distance of two boxes of one object, in lengths of a box, plus as much for each second
+EDGE = 1.0  # a continuing visit may be invisible for this many seconds at the end of a file
+LEARNING = 3.0  # seconds at the beginning of a file in which the background is unknown, and contains the objects
+                # present
+FRAMES = 3  # the same in frames, if they last longer
+NEAR = 0.5  # the largest distance of two boxes of one object, in lengths of a box, plus as much for each second
 KINDS = "events", "objects"
 BOX = "x", "y", "width", "height"
 
 
 @dataclass
 class Facts:
-    """The facts of a file that time_line.py needs."""
     length: float
     began: Optional[object]
     codec: str
@@ -39,13 +39,13 @@ class File(time_line.Segment):
 
 @dataclass
 class Seams:
-    """The changes to make in the rows of results. `changes` are new values of a row, by (clip, kind, number of the
-    row); `gone` are rows that belong to an earlier one, in the same way. A clip is known by its key."""
+    """The changes to the rows of results. `changes` are new values of a row, by (clip, kind, number of the row). `gone`
+    are rows that belong to an earlier one, with the same keys. A clip is identified by its key."""
     changes: dict = field(default_factory=dict)
     gone: set = field(default_factory=set)
 
     def apply(self, clip, kind, rows):
-        """The rows of a clip as the table has them."""
+        """The rows of a clip for the table."""
         return [{**row, **self.changes.get((clip.key, kind, i), {})} for i, row in enumerate(rows)
                 if (clip.key, kind, i) not in self.gone]
 
@@ -55,9 +55,9 @@ class Seams:
 
 @dataclass
 class Chain:
-    """Rows of files that follow each other, which are one. `row` is the last one, `unit` the height of its pictures,
-    `begin` where its file begins, `place` where the file of the first one begins, both in seconds of the recording.
-    `values` are the changed values of the first row. `key` is the key in Seams.changes."""
+    """Rows of consecutive files that become one row. `row` is the last one, `unit` the height of its pictures, `begin`
+    the start of its file, `place` the start of the file of the first one, both in seconds of the recording. `values`
+    are the changed values of the first row. `key` is the key in Seams.changes."""
     key: tuple
     row: dict
     unit: int
@@ -71,15 +71,15 @@ def times_of(kind, row):
 
 
 def distance(a, b):
-    """How far two boxes (x, y, width, height) are apart."""
+    """The distance between two boxes (x, y, width, height)."""
     across = max(a[0] - b[0] - b[2], b[0] - a[0] - a[2], 0)
     down = max(a[1] - b[1] - b[3], b[1] - a[1] - a[3], 0)
     return max(across, down)
 
 
 def apart(kind, before, after, passed):
-    """How far a row is from another one that may go on with it, `passed` seconds later; None if it is too far. Both are
-    pairs of a row and the height of its pictures."""
+    """The distance of a row from another one that may continue it `passed` seconds later; None if it is too far. Both
+    are pairs of a row and the height of its pictures."""
     (one, one_height), (other, other_height) = before, after
     if kind == "events":
         return 0 if one["event"] == other["event"] == "motion" else None
@@ -114,7 +114,7 @@ class Edges:
 
 
 def segment_of(clip, result):
-    """The File of a clip on a disk; None for others."""
+    """The File of a clip on a disk; None for other clips."""
     path = uris.path_of(clip.uri)
     if path is None:
         return None
@@ -134,7 +134,7 @@ def began_of(clip, result):
 
 
 def find(clips, read):
-    """The Seams of clips; `read(clip)` gives the result of one, or None."""
+    """The Seams of clips. `read(clip)` returns the result of a clip, or None."""
     segments = list(filter(None, (segment_of(clip, read(clip)) for clip in clips)))
     seams = Seams()
     for run in time_line.recordings(segments):
@@ -144,7 +144,6 @@ def find(clips, read):
 
 
 def join(run, seams):
-    """Joins the rows of the files of one recording."""
     line, chains, last = time_line.TimeLine(run), {kind: [] for kind in KINDS}, 0.0
     for segment in run:
         if not segment.facts:
@@ -159,8 +158,8 @@ def join(run, seams):
 
 
 def matched(kind, chains, edges, place):
-    """The rows of a file that go on with chains, by the key of the chain. Each chain gets the row that fits best. Other
-    rows that fit then also belong to the chain, because a restarted background splits objects."""
+    """The rows of a file that continue chains, by the key of the chain. Each chain gets the row that fits best. Other
+    fitting rows then also belong to the chain, because a restarted background splits objects."""
     pairs = []
     for i, row in edges.rows[kind].items():
         begin, _ = times_of(kind, row)
@@ -180,7 +179,7 @@ def matched(kind, chains, edges, place):
 
 def follow(kind, chains, edges, place, seams):
     """Gives each chain the rows of the next file, which begins at `place`, in seconds of the recording. Returns the
-    chains that may go on behind that file."""
+    chains that may continue after that file."""
     rows, found = edges.rows[kind], matched(kind, chains, edges, place)
     left, taken = [], {i for numbers in found.values() for i in numbers}
     for chain in chains:

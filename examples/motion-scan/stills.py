@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Keeps the frame that shows a motion best, as a small JPEG."""
+"""Keeps the frame with the best view of a motion, as a small JPEG."""
 import base64
 import re
 
@@ -10,15 +10,15 @@ from common import Gst
 gi.require_version("GstVideo", "1.0")
 from gi.repository import GLib, GstVideo  # noqa: E402
 
-WIDTH = 640  # pixels at most
-MOST = 200  # pictures of a clip at most: the first ones
+WIDTH = 640  # maximum pixels
+MOST = 200  # maximum number of pictures of a clip: the first ones
 
 
 def jpeg_of(sample):
     """A frame as text: a JPEG in base64. None if it cannot be converted."""
     width, height = common.size_of(sample)
     share = min(1, WIDTH / width)
-    # Without its feature, memory of a GPU is mapped like any other.
+    # Without the caps feature, GPU memory is mapped like any other.
     plain = Gst.Caps.from_string(re.sub(r"\(memory:[^)]*\)", "", sample.get_caps().to_string()))
     size = f"width={max(1, round(width * share))},height={max(1, round(height * share))}"
     try:
@@ -32,14 +32,14 @@ def jpeg_of(sample):
 
 
 class Best:
-    """The best frame behind cudadiff since the last take(). Messages come in the thread of the frames, before their
-    frame goes on; if the element works on a GPU, up to nine frames later."""
+    """The best frame after cudadiff since the last take(). Messages arrive in the thread of the frames, before their
+    frame. If the element works on a GPU, they may arrive up to nine frames later."""
 
     def __init__(self, pad):
         self.pad, self.score, self.sample, self.taken, (self.width, self.height) = pad, 0, None, 0, (0, 0)
 
     def look(self, structure):
-        """Takes the frame of a message if it shows more: the largest region counts, by half if the edge of the
+        """Takes the frame of a message if it shows more. The score is the largest region, halved if the edge of the
         frame cuts it."""
         caps = self.pad.get_current_caps()
         if not caps or self.taken >= MOST:
@@ -57,7 +57,7 @@ class Best:
             self.pad.add_probe(Gst.PadProbeType.BUFFER, self.keep)
 
     def keep(self, pad, info):
-        if caps := pad.get_current_caps():  # a pad that is stopped has none any more
+        if caps := pad.get_current_caps():  # a stopped pad no longer has caps
             self.sample = Gst.Sample.new(info.get_buffer(), caps, None, None)
         return Gst.PadProbeReturn.REMOVE
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Writes the results of all clips as Parquet: clips, seconds, events and objects. Clips are read one after the other,
-and rows are written in groups, so that memory does not grow with the number of clips. With clips of events, also the
-lists of these."""
+and rows are written in groups, so that memory does not grow with the number of clips. If clips of events were cut,
+their lists are written, too."""
 import contextlib
 import csv
 import datetime
@@ -42,8 +42,7 @@ LARGEST = {"int32": 2**31 - 1, "int64": 2**63 - 1, "float64": 2**63 - 1}  # of w
 # The columns that the page and the sums require.
 NEEDED = {"seconds": ("second", "frames", "motion_frames"), "events": ("event", "begin", "end", "duration"),
           "objects": ("id", "entered", "left")}
-# The fields of a result about one file that was cut out (a row of clips_of_events.py), and about all of them. All are
-# required.
+# The fields of a result about one cut file (a row of clips_of_events.py), and about all of them. All are required.
 CUT = {"file": "string", "begin_s": "float64", "end_s": "float64", "event_begin_s": "float64", "event_end_s": "float64",
        "begin_clock": "string"}  # and object
 CUTS = {"of": "string", "before": "float64", "after": "float64", "folder": "string", "remark": "string"}  # and error
@@ -67,7 +66,7 @@ def is_text(text, errors):
 
 
 def is_value(value, kind):
-    """Whether a value can stand in a column of a kind. None can stand in all."""
+    """Whether a column of a kind can have a value. Every column can have None."""
     if value is None:
         return True
     if kind == "string":
@@ -78,8 +77,8 @@ def is_value(value, kind):
 
 
 def is_error(text):
-    """Whether a text, or None, can be the error of a result. It may have the name of a file, which need not be
-    valid text."""
+    """Whether a text, or None, can be the error of a result. It may contain the name of a file, which need not be valid
+    text."""
     return text is None or (isinstance(text, str) and is_text(text, "surrogateescape"))
 
 
@@ -89,27 +88,26 @@ def is_name(text):
 
 
 def has_all(row, columns, needed):
-    """Whether a row has a value, or None, in each of the columns, and no None in those that are needed."""
+    """Whether a row has a value or None in each of the columns, and no None in the required ones."""
     return (isinstance(row, dict)
             and all(column in row and is_value(row[column], kind) for column, kind in columns.items())
             and all(row[column] is not None for column in needed))
 
 
 def is_cut(row):
-    """Whether a row of a result says what was cut out for it, or that nothing was."""
+    """Whether a row of a result describes its cut file, or has none."""
     return row is None or (has_all(row, CUT, CUT) and is_name(row["file"])
                            and (row.get("object") == "" or is_value(row.get("object"), "int64")))
 
 
 def is_row(row, name):
-    """Whether a row of a result can be a row of a table."""
     return isinstance(row, dict) and is_cut(row.get("cut")) \
         and all(is_value(row.get(column), kind) for column, kind in COLUMNS[name].items() if column != "cut") \
         and all(row.get(column) is not None for column in NEEDED[name])
 
 
 def is_result(result):
-    """Whether something that was read is a result of analyse.py, so that it fits the tables and the page."""
+    """Whether data from a file is a result of analyse.py that fits the tables and the page."""
     if not isinstance(result, dict):
         return False
     lists = {"seconds": result.get("profile", []), "events": result.get("events", []),
@@ -146,12 +144,12 @@ def cuts_of(result):
 
 
 def file_of(result, row):
-    """The path of the file that was cut out, relative to the folder of the tables."""
+    """The path of the cut file, relative to the folder of the tables."""
     return f"clips/{result['cut']['folder']}/{row['file']}"
 
 
 def clock_of(result, seconds):
-    """The time of the day at which something happened in a clip, ISO 8601; None if the clip has no clock time."""
+    """The time of day of an event in a clip, ISO 8601; None if the clip has no clock time."""
     try:
         began = datetime.datetime.fromisoformat((result or {}).get("began") or "")
         return (began + datetime.timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
@@ -160,8 +158,7 @@ def clock_of(result, seconds):
 
 
 def with_files(result, rows):
-    """Rows of events or objects with paths of the clips of events, with times of the day, and with names as valid
-    text."""
+    """Rows of events or objects with paths of the clips of events, with times of day, and with names as valid text."""
     made = []
     for row in rows:
         row = {**row, "cut": file_of(result, row["cut"]) if row.get("cut") else None}
@@ -175,8 +172,8 @@ def with_files(result, rows):
 
 
 def row_of(clip, result, objects):
-    """The row of a clip in `clips`, in which this number of visits began, and for the page the `pictures` of its
-    longest motions: (begin, file), and `links` to its clips of events: (begin, file). Without a result its status is
+    """The row of a clip in `clips`, in which this number of visits began. For the page it also has the `pictures` of
+    its longest motions and the `links` to its clips of events, both as (begin, file). Without a result its status is
     `missing`."""
     result = result or {"status": "missing"}
     lit = [row for row in result.get("profile", ()) if row.get("brightness") is not None]
@@ -199,7 +196,7 @@ def row_of(clip, result, objects):
 
 
 class Lists:
-    """clips.csv and clips.json of the clips of events of all clips, which become whole at the end of a `with` block."""
+    """clips.csv and clips.json for the clips of events of all clips, completed at the end of a `with` block."""
 
     def __init__(self, stack, folder):
         self.csv, self.json = (stack.enter_context(common.whole(folder / name)) for name in clips_of_events.LISTS)
@@ -224,7 +221,7 @@ class Lists:
 
 
 class Table:
-    """A Parquet file that becomes whole at the end of a `with` block."""
+    """A Parquet file, completed at the end of a `with` block."""
 
     def __init__(self, arrow, stack, path, columns):
         self.arrow, self.rows = arrow, []

@@ -15,7 +15,7 @@ WITH_LUMA = ("GRAY8", "NV12", "NV21", "I420", "YV12", "Y42B", "Y444")
 
 
 def solarizer(device, threshold):
-    """A function that solarizes the luma of a frame in place."""
+    """Returns a function that solarizes the luma of a frame in place."""
     if device == "cpu":
         import numpy
 
@@ -64,7 +64,7 @@ def run():
     from cudavision import frames
 
     memory = "(memory:CUDAMemory)" if args.device == "cuda" else ""
-    # The sink keeps no frame: a frame can be changed in place if nobody else has it.
+    # The sink must not keep frames: a frame can be changed in place only if nobody else has it.
     decoder = common.parse(
         f"{common.DECODER} name=file ! cudagaussian sigma=0.8 ! video/x-raw{memory} ! "
         "appsink name=sink sync=false max-buffers=4 enable-last-sample=false",
@@ -78,14 +78,14 @@ def run():
         )
         if args.device == "cuda":
             for pipeline in (decoder, encoder):
-                pipeline.set_context(frames.context())  # all work in CuPy's CUDA context
+                pipeline.set_context(frames.context())  # all work happens in CuPy's CUDA context
         source, bus, count = encoder.get_by_name("source"), encoder.get_bus(), 0
         try:
             for sample in common.samples(decoder):
                 if count == 0:
                     source.set_property("caps", sample.get_caps())
                     encoder.set_state(Gst.State.PLAYING)
-                # As frames.pull() does: otherwise the sink keeps the first frame, which cannot be changed then.
+                # As in frames.pull(): otherwise the sink keeps the first frame, which then cannot be changed.
                 decoder.get_by_name("sink").emit("try-pull-preroll", 0)
                 with frames.Frame(sample, writable=True) as frame:
                     if frame.format not in WITH_LUMA:
@@ -94,7 +94,7 @@ def run():
                         )
                     solarize(frame)
                 if source.emit("push-buffer", sample.get_buffer()) != Gst.FlowReturn.OK:
-                    break  # the bus says why
+                    break  # the bus has the reason
                 count += 1
             source.emit("end-of-stream")
             if count:

@@ -16,14 +16,14 @@ GRID = 4  # cells in a row and in a column
 
 
 def load(torch, file, device):
-    """The model: a TorchScript file, or the network of Sobel filters. It takes 1×3×H×W from 0 to 1."""
+    """The model: a TorchScript file, or the network of Sobel filters. It accepts 1×3×H×W from 0 to 1."""
     if file:
-        common.uri_of(file)  # says why it cannot be read
+        common.uri_of(file)  # explains why it cannot be read
         try:
             return torch.jit.load(file, map_location=device).eval()
         except RuntimeError as error:
             raise common.Failure(
-                f"cannot read {file}: it is no TorchScript model ({str(error).splitlines()[0]})"
+                f"cannot read {file}: it is not a TorchScript model ({str(error).splitlines()[0]})"
             ) from error
 
     class Edges(torch.nn.Module):
@@ -42,7 +42,7 @@ def load(torch, file, device):
 
 
 def rgb_of(torch, frame):
-    """A frame of Y'CbCr as 1×3×H×W from 0 to 1."""
+    """Converts a Y'CbCr frame to 1×3×H×W from 0 to 1."""
     planes = [torch.from_dlpack(plane).float() for plane in frame.planes]
     if frame.format in ("NV12", "NV21"):
         chroma = planes[1].unbind(2)
@@ -62,7 +62,7 @@ def rgb_of(torch, frame):
 
 
 def describe(output, has_model):
-    """What to print for an output of the model."""
+    """The text to print for an output of the model."""
     best = int(output.flatten().argmax())
     value = f"{float(output.flatten()[best]):.3f}"
     if has_model:

@@ -29,14 +29,14 @@ std::string caps_string(const char* feature, bool (*include)(const FormatInfo&))
          " }, width=" + side + ", height=" + side + ", framerate=(fraction)[ 0/1, max ]";
 }
 
-/// (transfer full) The template caps in CUDA memory, one structure; nullptr in a build without CUDA.
+/// (transfer full) The template caps for CUDA memory, as one structure; nullptr in a build without CUDA.
 GstCaps* cuda_template_caps() {
   if (!built_with(Backend::cuda)) return nullptr;
   return gst_caps_from_string(caps_string(cuda_memory_feature, compat::cuda_allocates).c_str());
 }
 
-/// Whether libgstcuda fails for fixed caps, so that their frames must be in system memory. (Template caps cannot
-/// express it: GStreamer cannot subtract odd numbers from a range.)
+/// Whether libgstcuda fails for fixed caps, so that the frames must be in system memory. (Template caps cannot express
+/// this: GStreamer cannot exclude odd numbers from a range.)
 bool fails_in_cuda(const GstStructure* structure) {
   const char* name = gst_structure_get_string(structure, "format");
   const FormatInfo* format = name ? find_format(name) : nullptr;
@@ -62,8 +62,8 @@ bool is_video(const GstStructure* structure) { return gst_structure_has_name(str
 enum Media { DATA = 1, VIDEO = 2 };
 
 /// Adds to `result` (taken) the structures of `caps` whose memory an element may use, except duplicates. `feature`
-/// (nullptr: system memory) replaces their features. (gst_caps_simplify() would also unite structures, but it makes
-/// nested lists of framerates, and GStreamer warns about these.)
+/// (nullptr: system memory) replaces their features. (gst_caps_simplify() would also merge structures, but it makes
+/// nested lists of framerates, about which GStreamer warns.)
 GstCaps* merge_with_feature(GstCaps* result, GstCaps* caps, bool with_cuda, const char* feature, int media) {
   for (guint i = 0; i < gst_caps_get_size(caps); ++i) {
     const GstStructure* structure = gst_caps_get_structure(caps, i);
@@ -78,7 +78,7 @@ bool in_cuda(const GstCaps* caps, guint index) {
   return names_feature(gst_caps_get_features(caps, index), cuda_memory_feature);
 }
 
-/// The structures that name CUDA memory, or the others.
+/// The structures that name CUDA memory, or all other structures.
 Owned<GstCaps> memory_part(GstCaps* caps, bool cuda) {
   auto part = owned(gst_caps_new_empty());
   for (guint i = 0; i < gst_caps_get_size(caps); ++i)
@@ -174,11 +174,11 @@ GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer) {
   return choices;
 }
 
-// The way from upstream -----------------------------------------------------------------------------------------------
+// The path from upstream ----------------------------------------------------------------------------------------------
 
 namespace {
 
-/// The pads that a pad is linked with inside of its element.
+/// The pads that a pad is linked to inside its element.
 std::vector<Owned<GstPad>> linked_inside(GstPad* pad) {
   std::vector<Owned<GstPad>> pads;
   GstIterator* iterator = gst_pad_iterate_internal_links(pad);
@@ -201,15 +201,15 @@ std::vector<Owned<GstPad>> linked_inside(GstPad* pad) {
   return pads;
 }
 
-/// Whether the pad belongs to an element of this plugin. These convert between memories.
+/// Whether the pad belongs to an element of this plugin. Such elements convert between memories.
 bool is_ours(GstPad* pad) {
   const auto element = owned(gst_pad_get_parent_element(pad));
   GstElementFactory* factory = element ? gst_element_get_factory(element.get()) : nullptr;
   return factory && g_strcmp0(gst_plugin_feature_get_plugin_name(GST_PLUGIN_FEATURE(factory)), "cudavision") == 0;
 }
 
-/// Set while this thread asks which memory other branches accept.
-/// Otherwise elements of this plugin in these branches would repeat the question.
+/// Set while this thread asks which memory other branches accept. Otherwise elements of this plugin in these branches
+/// would repeat the question.
 thread_local bool asks_branches = false;
 
 /// Whether all branches of an element accept some of these caps.
@@ -220,15 +220,15 @@ bool branches_take(GstPad* sink, const Owned<GstCaps>& caps) {
   return !gst_caps_is_empty(taken.get());
 }
 
-/// Whether frames of `cuda` (taken), in CUDA memory, can come to a sink pad without a conflict between branches. The
-/// search goes upstream. At each element with several branches it asks whether all of them accept such frames. If in
-/// doubt, it returns false: elements with several inputs may mix memories, and the search also asks branches above an
-/// element that makes CUDA memory. (A query does not tell where CUDA memory begins, because it ends at pads with fixed
-/// caps.)
+/// Whether frames with the caps `cuda` (taken), in CUDA memory, can reach a sink pad without a conflict between
+/// branches. The search goes upstream. At each element with several branches it asks whether all branches accept such
+/// frames. If in doubt, it returns false: elements with several inputs may mix memories, and the search also asks
+/// branches upstream of an element that makes CUDA memory. (A query does not show where CUDA memory begins, because it
+/// ends at pads with fixed caps.)
 bool way_takes_cuda(GstPad* sink, Owned<GstCaps> cuda) {
   for (guint i = 0; i < gst_caps_get_size(cuda.get()); ++i)
     gst_structure_remove_field(gst_caps_get_structure(cuda.get(), i),
-                               "framerate");  // which elements on the way may change
+                               "framerate");  // elements on the way may change it
   for (auto pad = new_reference(sink);;) {
     const auto before = owned(gst_pad_get_peer(pad.get()));
     if (!before || is_ours(before.get())) return true;
@@ -236,7 +236,7 @@ bool way_takes_cuda(GstPad* sink, Owned<GstCaps> cuda) {
     if (inputs.empty()) return true;
     if (inputs.size() > 1) return false;
     pad = std::move(inputs[0]);
-    // A decoder.
+    // The element is a decoder.
     if (!gst_caps_can_intersect(cuda.get(), owned(gst_pad_get_pad_template_caps(pad.get())).get())) return true;
     if (linked_inside(pad.get()).size() > 1 && !branches_take(pad.get(), cuda)) return false;
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Only the differences between versions of GStreamer's CUDA library: its headers, and its limits.
-// cuda_stream.hpp has the rest.
+// Only the differences between versions of GStreamer's CUDA library: headers and limits. cuda_stream.hpp has the rest.
 #pragma once
 
 #include <gst/gst.h>
@@ -28,7 +27,7 @@
 
 namespace cudavision::compat {
 
-/// The minor version of the installed GStreamer, which may be newer than the one at build time.
+/// The minor version of the installed GStreamer, which may be newer than the version at build time.
 inline guint running_minor() {
   guint major, minor, micro, nano;
   gst_version(&major, &minor, &micro, &nano);
@@ -51,8 +50,8 @@ inline bool cuda_fails_size(const FormatInfo& format, int width, int height) {
 
 #if CUDAVISION_CUDA
 
-/// Errors: resource, if this build does not work with the installed library. A build without streams would not wait for
-/// the work of elements of 1.24.
+/// Checks that this build works with the installed library. A build without streams would not wait for the work of
+/// elements of 1.24. Errors: resource.
 inline Status check_running_library() {
   if (CUDAVISION_CUDA_STREAMS || running_minor() < 24) return {};
   return Status::resource(

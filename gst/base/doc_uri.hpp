@@ -6,8 +6,8 @@
 namespace cudavision {
 
 /// The URI of a page of the documentation, such as "docs/elements/cudadiff.md": a page below the meson option docs-url,
-/// or the file that is installed with the plugin (found even if the installation was moved). Empty if there is no such
-/// file, for example in a build folder.
+/// or the file installed with the plugin (found even if the installation was moved). Empty if there is no such file,
+/// for example in a build folder.
 std::string doc_uri(const std::string& page);
 
 }  // namespace cudavision

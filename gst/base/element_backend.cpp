@@ -88,7 +88,7 @@ void ElementBackend::changed(const Property<Settings>& property) {
         element_, LIBRARY, SETTINGS,
         ("%s was changed: that takes effect when the element goes to NULL and starts again", name.c_str()), (nullptr));
   else if (name == "async-depth") {
-    // Frames that wait here are taken from the pool, which is chosen again for another number of them.
+    // Waiting frames are taken from the pool. If their number changes, the pool must be chosen again.
     gst_pad_mark_reconfigure(owned(gst_element_get_static_pad(element_, "src")).get());
   }
 }
@@ -111,7 +111,7 @@ std::vector<Property<ElementBackend::Settings>> ElementBackend::new_properties()
 }
 
 const std::vector<Property<ElementBackend::Settings>>& ElementBackend::properties() {
-  static const auto* const table = new std::vector(new_properties());  // never deleted, since it owns its specs
+  static const auto* const table = new std::vector(new_properties());  // never deleted, because it owns its specs
   return *table;
 }
 
@@ -269,7 +269,7 @@ void ElementBackend::check_memory_of_peer(GstPad* src) {
 }
 
 void ElementBackend::note_copies(GstPad* pad, GstCaps* caps) {
-  // Nobody would read it, and queries cost time.
+  // Nobody would read the message, and the queries take time.
   if (gst_debug_category_get_threshold(cudavision_debug) < GST_LEVEL_INFO) return;
   if (!uses_cuda() || !could_be_in_cuda(pad, caps)) return;
   const auto peer = owned(gst_pad_get_peer(pad));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// ElementBackend: pools of frames, in answers to allocation queries.
+// ElementBackend: pools of frames in answers to allocation queries.
 #include <gst/video/video.h>
 
 #include "gst/base/caps.hpp"
@@ -9,7 +9,7 @@
 namespace cudavision {
 namespace {
 
-/// Sets the allocator of an allocation query. nullptr: none.
+/// Sets the allocator of an allocation query. nullptr: does nothing.
 void offer_allocator(GstQuery* query, const Owned<GstAllocator>& allocator) {
   if (!allocator) return;
   GstAllocationParams params;
@@ -22,15 +22,15 @@ void offer_allocator(GstQuery* query, const Owned<GstAllocator>& allocator) {
   }
 }
 
-/// Configures the pool of a neighbour for frames of `caps`, with a GstVideoMeta if it supports that: strides may differ
-/// from the default. Returns false if the pool cannot do it.
+/// Configures the pool of a neighbour for frames of `caps`, with a GstVideoMeta if the pool supports it: strides may
+/// differ from the default. Returns false if the pool rejects the configuration.
 bool configure(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers, guint max_buffers) {
   GstStructure* config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_set_params(config, caps, size, min_buffers, max_buffers);
   if (gst_buffer_pool_has_option(pool, GST_BUFFER_POOL_OPTION_VIDEO_META))
     gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
   if (gst_buffer_pool_set_config(pool, config)) return true;
-  config = gst_buffer_pool_get_config(pool);  // as the pool changed it
+  config = gst_buffer_pool_get_config(pool);  // the pool may have changed it
   if (gst_buffer_pool_config_validate_params(config, caps, size, min_buffers, max_buffers))
     return gst_buffer_pool_set_config(pool, config);
   gst_structure_free(config);
@@ -61,7 +61,7 @@ bool ElementBackend::propose_pool(GstQuery* query) const {
   gboolean need_pool;
   gst_query_parse_allocation(query, &caps, &need_pool);
   if (!caps) return false;
-  // Without limits: upstream raises the minimum to the number of frames that it needs itself.
+  // No limits: upstream raises the minimum to the number of frames that it needs.
   guint size = 0;
   Owned<GstAllocator> allocator;
   const auto pool = new_pool(caps, 0, 0, &size, allocator);
@@ -88,11 +88,11 @@ bool ElementBackend::decide_pool(GstQuery* query, guint held) {
   if (has_offer) gst_query_parse_nth_allocation_pool(query, 0, &offered, &size, &min_buffers, &max_buffers);
   auto pool = owned(offered);
   min_buffers += held;
-  if (max_buffers > 0 && max_buffers < min_buffers) {  // downstream's pool has no more buffers
+  if (max_buffers > 0 && max_buffers < min_buffers) {  // downstream's pool cannot provide enough
     pool.reset();
     max_buffers = 0;
   }
-  // Frames from downstream's own pool save a copy there. Device frames must be in our context, though.
+  // Using frames from downstream's own pool saves a copy there. However, device frames must be in our context.
   if (pool && is_cuda_caps(caps) && !gpu.follow_pool(pool.get())) pool.reset();
   if (pool && !configure(pool.get(), caps, size, min_buffers, max_buffers)) pool.reset();
   if (!pool) {

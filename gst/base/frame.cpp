@@ -20,7 +20,7 @@ bool video_from_caps(GstVideoInfo& video, const GstCaps* caps) {
 
 void replace_meaningless_numbers(GstVideoInfo& video) {
   if (video.par_n <= 0 || video.par_d <= 0) video.par_n = video.par_d = 1;
-  // Reads integers, because reading an enum with a value that it does not have is undefined behaviour.
+  // Reads integers, because reading an enum that holds an undefined value is undefined behaviour.
   const auto drop = [](auto& field, auto last) {
     int value;
     static_assert(sizeof value == sizeof field);
@@ -60,18 +60,21 @@ CropOrigin crop_origin(GstBuffer* buffer) {
 
 namespace {
 
-/// The error in a buffer's own description of its layout, which gst_video_frame_map() trusts; empty if there is none.
+/// The error in a buffer's description of its layout, which gst_video_frame_map() trusts; empty if there is none.
 std::string wrong_layout(GstBuffer* buffer, const GstVideoInfo& video, CropOrigin origin) {
   guint64 width = guint64(GST_VIDEO_INFO_WIDTH(&video)), height = guint64(GST_VIDEO_INFO_HEIGHT(&video));
   const auto right = gint64(origin.x) + gint64(width), bottom = gint64(origin.y) + gint64(height);
   if (const GstVideoMeta* meta = gst_buffer_get_video_meta(buffer)) {
     if (meta->format != GST_VIDEO_INFO_FORMAT(&video))
-      return std::string("its GstVideoMeta is of another format than ") + GST_VIDEO_INFO_NAME(&video);
+      return std::string("its GstVideoMeta has another format than ") + GST_VIDEO_INFO_NAME(&video);
     if (meta->n_planes != GST_VIDEO_INFO_N_PLANES(&video))
       return "its GstVideoMeta has " + std::to_string(meta->n_planes) + " planes, its format " +
              std::to_string(GST_VIDEO_INFO_N_PLANES(&video));
     width = meta->width;
     height = meta->height;
+  } else if (const gsize size = gst_buffer_get_size(buffer); size < GST_VIDEO_INFO_SIZE(&video)) {
+    return "it has " + std::to_string(size) + " bytes and needs " + std::to_string(GST_VIDEO_INFO_SIZE(&video)) +
+           ", in rows of " + std::to_string(GST_VIDEO_INFO_PLANE_STRIDE(&video, 0)) + " bytes";
   }
   if (origin.x < 0 || origin.y < 0 || right > gint64(width) || bottom > gint64(height))
     return "the picture of " + size_text(GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)) + " pixels at " +
@@ -89,11 +92,11 @@ MappedFrame::MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFla
     status_ = Status::frame("a video frame does not fit its caps: " + wrong);
     return;
   }
-  // Without a reference, so that metas can be added to the buffer while it is mapped.
+  // Takes no reference, so that metas can be added to the buffer while it is mapped.
   mapped_ = gst_video_frame_map(&frame_, &video, buffer, GstMapFlags(flags | GST_VIDEO_FRAME_MAP_FLAG_NO_REF));
   if (!mapped_) {
     status_ =
-        Status::frame("a video frame cannot be mapped: the buffer is smaller than its caps say, or its memory failed");
+        Status::frame("a video frame cannot be mapped: its memory is smaller than its GstVideoMeta says, or failed");
     return;
   }
   image_.geometry = geometry_of(video);
@@ -112,13 +115,13 @@ MappedFrame::~MappedFrame() {
 }
 
 /// Sets the planes of image(). Checks that all rows of the picture are in mapped memory, because gst_video_frame_map()
-/// checks the strides and offsets of a GstVideoMeta only in part.
+/// checks the strides and offsets of a GstVideoMeta only partly.
 Status MappedFrame::find_planes(CropOrigin origin) {
   const FormatInfo& format = info(image_.geometry.format);
   const int group_pixels = format.packing ? format.packing->pixels : is_packed_422(format) ? 2 : 1;
   skipped_ = origin.x % group_pixels;
   shifted_ = skipped_ > 0;
-  // If sets share a plane, the last one is the coarsest, and determines where a whole group of pixels begins.
+  // If sets share a plane, the last one is the coarsest. It determines where a whole group of pixels begins.
   std::array<const ChannelSet*, max_planes> coarsest{};
   for (int i = 0; i < format.set_count; ++i) coarsest[format.sets[i].plane] = &format.sets[i];
   for (int i = 0; i < format.planes; ++i) {
@@ -126,7 +129,7 @@ Status MappedFrame::find_planes(CropOrigin origin) {
     const GstMapInfo& map = frame_.map[frame_.meta ? i : 0];
     const gint64 pitch = GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, i);
     PlaneExtent bytes = extent(image_.geometry, i);
-    if (shifted_) {  // to the group of the last pixel
+    if (shifted_) {  // up to the group of the last pixel
       const Geometry whole{image_.geometry.format, image_.geometry.width + skipped_, image_.geometry.height};
       bytes.row_bytes = extent(whole, i).row_bytes;
     }
@@ -144,7 +147,7 @@ Status MappedFrame::find_planes(CropOrigin origin) {
   return {};
 }
 
-/// Replaces a plane by memory of this object; returns the original. Nothing is copied yet.
+/// Replaces a plane with memory of this object, and returns the original plane. Copies nothing yet.
 Plane MappedFrame::copy_plane(int index, const PlaneExtent& bytes) {
   Plane& plane = image_.planes[std::size_t(index)];
   const Plane original = plane;
@@ -154,7 +157,7 @@ Plane MappedFrame::copy_plane(int index, const PlaneExtent& bytes) {
   return original;
 }
 
-/// Gives a plane the layout that kernels need: rows in order that do not overlap.
+/// Gives a plane the layout that kernels need: rows in order, without overlap.
 Status MappedFrame::straighten(int index, GstMapFlags flags) {
   Plane& plane = image_.planes[std::size_t(index)];
   const PlaneExtent bytes = extent(image_.geometry, index);
@@ -173,7 +176,7 @@ Status MappedFrame::straighten(int index, GstMapFlags flags) {
   return {};
 }
 
-/// Copies a picture in system memory that begins inside a group of pixels, so that it begins with a group.
+/// Copies a picture in system memory that begins inside a group of pixels, so that the copy begins with a group.
 Status MappedFrame::align_groups(GstMapFlags flags) {
   if (writes_) return Status::frame("a frame whose crop begins inside a group of pixels cannot be written");
   if (flags & ~GST_MAP_READ) return {};  // in device memory

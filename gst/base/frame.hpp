@@ -12,26 +12,26 @@
 
 namespace cudavision {
 
-/// Reads caps of raw video, and replaces meaningless numbers.
-/// Returns false if the caps are not of raw video, or describe a picture without pixels.
+/// Reads caps of raw video, and replaces meaningless numbers. Returns false if the caps are not raw video, or describe
+/// a picture without pixels.
 bool video_from_caps(GstVideoInfo& video, const GstCaps* caps);
-/// Replaces numbers without a meaning, which gst_video_info_from_caps() accepts: in a colorimetry ("9:9:9:9") they
-/// become "unknown", and a pixel aspect ratio of 0 becomes 1/1.
+/// Replaces meaningless numbers, which gst_video_info_from_caps() accepts: in a colorimetry ("9:9:9:9") they become
+/// "unknown", and a pixel aspect ratio of 0 becomes 1/1.
 void replace_meaningless_numbers(GstVideoInfo& video);
 
-/// The time from a frame to the next; GST_CLOCK_TIME_NONE if it is not known, or longer than a minute.
+/// The time between frames; GST_CLOCK_TIME_NONE if it is unknown, or longer than a minute.
 GstClockTime time_between_frames(const GstVideoInfo& video);
 
-/// A size in messages: "320×240".
+/// A size as text for messages: "320×240".
 std::string size_text(gint64 width, gint64 height);
 
 /// The format and size of a GstVideoInfo. Its format must be in the table, which caps negotiation ensures.
 Geometry geometry_of(const GstVideoInfo& video);
 
-/// The range of the samples. Gray video without a range in its caps is full-range: GRAY8 is 0 to 255.
+/// The range of the samples. Gray video is full-range if its caps have no range: GRAY8 is 0 to 255.
 GstVideoColorRange range_of(const GstVideoInfo& video);
 
-/// The pixel of the uncropped frame where the picture of a buffer begins, from its GstVideoCropMeta; else (0, 0).
+/// The pixel of the uncropped frame where the picture of a buffer begins, from its GstVideoCropMeta; otherwise (0, 0).
 struct CropOrigin {
   int x = 0, y = 0;
 };
@@ -44,13 +44,13 @@ inline void copy_rows(const Plane& from, const Plane& to, std::size_t row_bytes,
                 row_bytes);
 }
 
-/// A buffer that is mapped as long as this object lives, as the picture that the caps describe, with the layout of its
-/// GstVideoMeta and the crop of its GstVideoCropMeta. Where a crop begins inside a group of subsampled pixels, luma
-/// begins at the crop and chroma at the group, as in GStreamer's videocrop.
+/// A buffer that is mapped for the lifetime of this object: the picture that the caps describe, with the layout of the
+/// buffer's GstVideoMeta and the crop of its GstVideoCropMeta. If a crop begins inside a group of subsampled pixels,
+/// luma begins at the crop and chroma at the group, as in GStreamer's videocrop.
 ///
 /// The rows of image() never overlap, and their pitch is positive. Planes with another layout (rows that share memory,
 /// bottom-up rows, packed pixels that begin inside a group) are copied if they are in system memory: before reading, or
-/// after writing. In device memory such rows are refused; for packed 4:2:2 see shifted().
+/// after writing. In device memory such rows are rejected; for packed 4:2:2 see shifted().
 class MappedFrame {
  public:
   /// `flags`: GST_MAP_READ or GST_MAP_WRITE, with Gpu::map_flag() for a device pointer. Check status() before use.
@@ -64,14 +64,14 @@ class MappedFrame {
   const Image& image() const { return image_; }
   /// Whether planes of image() are copies.
   bool has_copies() const { return !copies_.empty(); }
-  /// Whether the picture begins at the second pixel of the group at which image() begins: it has to be copied by
+  /// Whether the picture begins at the second pixel of the group at which image() begins. It must be copied by
   /// shift_groups(). Only in device memory.
   bool shifted() const { return shifted_; }
 
  private:
-  /// A copy that replaces a plane of another layout.
+  /// A copy that replaces a plane with another layout.
   struct Copy {
-    int plane;  // its index
+    int plane;  // index of the plane
     Plane original;
     PlaneExtent extent;
     std::vector<guint8> bytes;
@@ -87,7 +87,7 @@ class MappedFrame {
   bool mapped_ = false;
   bool writes_ = false;
   bool shifted_ = false;
-  int skipped_ = 0;  ///< pixels of a group before the picture
+  int skipped_ = 0;  ///< pixels of the first group before the picture
   Image image_;
   std::vector<Copy> copies_;
 };

@@ -19,7 +19,7 @@ struct Unref {
 
 }  // namespace detail
 
-/// A reference that ends with this object, to a GstObject or to one of the types above; or nullptr.
+/// A reference to a GstObject or to one of the types above, which this object drops at its end; or nullptr.
 template <typename T>
 using Owned = std::unique_ptr<T, detail::Unref>;
 

@@ -47,7 +47,7 @@ class Poller {
 
   void remove(const std::shared_ptr<Polled::Entry>& entry) {
     {
-      // Without `changing_`, because poll() may run code that makes or ends other elements.
+      // Without locking `changing_`, because poll() may run code that creates or destroys other elements.
       std::lock_guard lock(entry->mutex);
       entry->poll = nullptr;
     }
@@ -64,7 +64,7 @@ class Poller {
 
   void wake() {
     if (busy_ || busy_.exchange(true)) return;
-    std::lock_guard lock(mutex_);  // so that the thread is either before its test of busy_ or waiting
+    std::lock_guard lock(mutex_);  // so that the thread is either before its test of busy_, or waiting
     wake_.notify_all();
   }
 
@@ -83,11 +83,11 @@ class Poller {
     }
   }
 
-  std::mutex changing_;  // held while the thread starts or ends
-  std::mutex mutex_;     // for all_ and ended_
+  std::mutex changing_;  // locked while the thread starts or ends
+  std::mutex mutex_;     // guards all_ and ended_
   std::condition_variable wake_;
   std::vector<std::shared_ptr<Polled::Entry>> all_;
-  std::atomic<bool> busy_{false};  // an object may be busy
+  std::atomic<bool> busy_{false};  // whether an object may be busy
   bool ended_ = false;
   std::thread thread_;
 };

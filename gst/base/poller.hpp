@@ -6,17 +6,16 @@
 
 namespace cudavision {
 
-/// An object that a thread of the plugin polls once every millisecond: GPU work may end after the streaming thread has
-/// continued. There is one such thread for each purpose. It exists while there are objects for it,
-/// and sleeps while none is busy.
+/// An object that a thread of the plugin polls every millisecond, because GPU work may end after the streaming thread
+/// has continued. There is one such thread for each purpose. It exists while it has objects, and sleeps while none is
+/// busy.
 class Polled {
  public:
   enum class Purpose {
     references,  ///< runs only code of this plugin, so that references to buffers are dropped in time
     reports,     ///< may run code of the application, such as handlers of messages
   };
-  /// `poll` is called in that thread while this object is busy,
-  /// and returns whether it is still busy. It must not throw.
+  /// `poll` is called in that thread while this object is busy; returns whether it is still busy. It must not throw.
   Polled(Purpose purpose, std::function<bool()> poll);
   /// Waits until `poll` has returned.
   ~Polled();

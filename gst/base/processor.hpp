@@ -23,7 +23,7 @@ struct FrameJob {
   const Image* dst;  ///< nullptr if the processor passes frames through or makes other data from them
   const Region& region;
   Queue queue;
-  std::uint64_t number;  ///< of the frame, counted from 1
+  std::uint64_t number;  ///< number of the frame, counted from 1
   const FrameTimes& times;
   std::function<Status()> wait;  ///< waits until all work submitted so far is done
 };
@@ -31,18 +31,18 @@ struct FrameJob {
 /// A processed frame.
 struct FrameReport {
   GstElement* element;  ///< for posting messages
-  /// If adds_metas(): the output, just before the element pushes it, for adding metas; else nullptr.
+  /// If adds_metas(): the output, just before the element pushes it, to which metas can be added; otherwise nullptr.
   GstBuffer* buffer;
-  std::uint64_t number;  ///< as in its FrameJob
+  std::uint64_t number;  ///< as in the FrameJob
   const FrameTimes& times;
 };
 
 /// The largest value of the property async-depth.
 inline constexpr guint max_async_depth = 8;
-/// Frames whose results a processor keeps, if later frames may be submitted before it is told that they are finished.
+/// The number of frames whose results a processor keeps, if later frames may be submitted before finished() is called.
 inline constexpr int results_in_flight = int(max_async_depth) + 1;
 
-/// The reason why a run of consecutive frames ends.
+/// Why a run of consecutive frames ends.
 enum class Interruption {
   discont,  ///< the next frame does not follow the last one: frames are missing
   flush,    ///< frames were discarded
@@ -55,29 +55,29 @@ class Processor {
  public:
   virtual ~Processor() = default;
 
-  /// Whether frames are only read, and go out unchanged.
+  /// Whether frames are only read, and are pushed unchanged.
   virtual bool passes_through() const { return false; }
   /// Whether finished() adds metas to the buffer.
   virtual bool adds_metas() const { return false; }
   /// Whether finished() needs results of the GPU. If not, it is called as soon as the work is submitted.
   virtual bool reads_results() const { return true; }
-  /// The number of frames whose results are kept. If it is more than 1, finished() is called at most this number of
-  /// submit() calls later, and frames that get no metas are pushed before.
+  /// The number of frames whose results are kept. If it is more than 1, finished() is called at most this many submit()
+  /// calls later, and frames that get no metas are pushed earlier.
   virtual int results_kept() const { return 1; }
 
-  /// (transfer full) If data other than video is sent: the buffer for the next frame,
-  /// which submit() fills. Errors: resource.
+  /// (transfer full) If data other than video is sent: the buffer for the next frame, which submit() fills. Errors:
+  /// resource.
   virtual Result<GstBuffer*> new_output() { return nullptr; }
 
-  /// Reads job.src and writes every sample of job.dst. On CUDA it may return before the work is done. Errors: resource.
+  /// Reads job.src and writes every sample of job.dst. On CUDA, may return before the work is done. Errors: resource.
   virtual Status submit(const FrameJob& job) = 0;
   /// Called once for each submit(), in order, when its work is done (see reads_results() and results_kept()).
   virtual void finished(const FrameReport&) {}
-  /// Called if upstream says with a GAP event that no frame comes until this running time.
-  /// Called when all frames before it are finished.
+  /// Called if a GAP event from upstream says that no frame comes until this running time, after all earlier frames are
+  /// finished.
   virtual void passed(GstClockTime, GstElement*) {}
-  /// Ends a run of frames. State of earlier frames must not affect later ones, except after Interruption::discont.
-  /// Results so far may be posted.
+  /// Ends a run of frames. The state from earlier frames must not affect later ones, except after
+  /// Interruption::discont. May post the results so far.
   virtual void interrupted(Interruption, GstElement*) {}
 };
 

@@ -20,7 +20,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Removes the text up to `separator` from `text` and returns it; the separator is dropped.
+/// Removes and returns the text before `separator`. The separator is also removed.
 std::string_view cut(std::string_view& text, char separator) {
   const auto end = text.find(separator);
   const std::string_view head = text.substr(0, end);
@@ -28,7 +28,7 @@ std::string_view cut(std::string_view& text, char separator) {
   return head;
 }
 
-/// The sentence about text that cannot be read.
+/// The error about text that cannot be read.
 Status wrong_syntax(const char* property, ShapeKind kind, const std::string& text) {
   const char* const forms[] = {"rectangles x,y,w,h of 1 pixel or more a side, or polygons x,y x,y x,y,",
                                "polygons with names, NAME: x,y x,y x,y,", "lines with names, NAME: x,y x,y,"};
@@ -50,31 +50,31 @@ std::optional<double> read_number(std::string_view& text, bool& share) {
   return share ? value : whole;
 }
 
-/// Reads the numbers of a shape. Points have two numbers with a comma between them;
-/// four numbers with commas are a rectangle.
+/// Reads the numbers of a shape. Points are two numbers separated by a comma; rectangles are four.
 bool read_numbers(std::string_view text, Shape& shape) {
-  std::vector<int> groups;  // how many numbers have commas between them
+  std::vector<int> groups;  // number of comma-separated numbers in each group
   for (text = trimmed(text); !text.empty(); text = trimmed(text)) {
     if (!groups.empty() && !is_space(text.data()[-1])) return false;
     groups.push_back(0);
     for (bool follows = true; follows; ++groups.back()) {
       bool share;
       const auto number = read_number(text, share);
-      if (!number || (share && !(*number >= 0 && *number <= 1))) return false;
-      if (!shape.numbers.empty() && share != shape.shares) return false;
-      shape.shares = share;
+      if (!number) return false;
+      shape.shares |= share;
       shape.numbers.push_back(*number);
       const std::string_view rest = trimmed(text);
       follows = !rest.empty() && rest.front() == ',';
       if (follows) text = trimmed(rest.substr(1));
     }
   }
+  const auto is_share = [](double number) { return number >= 0 && number <= 1; };
+  if (shape.shares && !std::all_of(shape.numbers.begin(), shape.numbers.end(), is_share)) return false;
   shape.rectangle = groups == std::vector<int>{4};
   return shape.rectangle ||
          (!groups.empty() && std::all_of(groups.begin(), groups.end(), [](int count) { return count == 2; }));
 }
 
-/// The points of a shape on a grid that is as fine as their numbers.
+/// The points of a shape, on a grid that is fine enough for their numbers.
 Polygon fine_points(const Shape& shape) {
   const double scale = shape.shares ? 1 << 24 : 1;
   Polygon points;
@@ -97,21 +97,21 @@ void drop_repeated_corners(Shape& shape) {
   while (numbers.size() > 2 && equal(0, numbers.size() - 2)) numbers.resize(numbers.size() - 2);
 }
 
-/// "zones has door (100,80 300,80)": the beginning of a sentence about a shape.
+/// The beginning of a sentence about a shape: "zones has door (100,80 300,80)".
 std::string named(const char* property, const Shape& shape) {
   return std::string(property) + " has " + (shape.name.empty() ? shape.text : shape.name + " (" + shape.text + ")");
 }
 
-/// Checks what does not depend on the frame.
+/// Makes the checks that do not depend on the frame.
 Status check_shape(const char* property, ShapeKind kind, const Shape& shape) {
   if (shape.rectangle) return {};
   const std::size_t count = shape.numbers.size() / 2;
   if (kind == ShapeKind::lines) {
     if (count != 2)
-      return Status::settings(named(property, shape) + ", which is no line: a line has two different points");
+      return Status::settings(named(property, shape) + ", which is not a line: a line has two different points");
   } else if (count < 3 || count > max_corners) {
     return Status::settings(named(property, shape) +
-                            ", which is no polygon: a polygon has three different corners or more, and at most " +
+                            ", which is not a polygon: a polygon has three different corners or more, and at most " +
                             std::to_string(max_corners));
   }
   for (double number : shape.numbers)
@@ -150,7 +150,7 @@ Result<std::vector<Shape>> parse_shapes(const char* property, ShapeKind kind, co
     for (const Shape& other : shapes)
       if (!shape.name.empty() && other.name == shape.name)
         return Status::settings(std::string(property) + " has the name " + shape.name +
-                                " twice: each name must be another");
+                                " twice: each name must be different");
     shapes.push_back(std::move(shape));
     if (last) return shapes;
   }
@@ -183,7 +183,7 @@ std::string ShapeFitting::left_out(const char* consequence) const {
   std::string text;
   for (const std::string& name : names_) text += (text.empty() ? "" : ", ") + name;
   if (text.empty()) return text;
-  return text + ", outside of the frame of " + size_text(width_, height_) + ": " + consequence +
+  return text + ", outside the frame of " + size_text(width_, height_) + ": " + consequence +
          "; coordinates as shares of the frame, such as 0.5, fit every size";
 }
 

@@ -12,7 +12,7 @@ Result<const Image*> Staging::next(const Gpu& gpu, const Geometry& geometry) {
     return g.format == geometry.format && g.width == geometry.width && g.height == geometry.height;
   };
   if (!image || !fits(image->geometry)) {
-    image.reset();  // first, so that not both have to fit into device memory
+    image.reset();  // first, so that both need not fit into device memory
     auto made = gpu.allocate(geometry);
     if (!made.ok()) return made.error();
     image = std::move(made.value());
@@ -35,7 +35,7 @@ FrameBuffer::FrameBuffer(const Transfer& transfer, GstBuffer* buffer, const GstV
                                   "pixels: crop it in the context of this element")
                   : mapped_.status()) {}
 
-/// Prepares a buffer for being mapped. Returns it.
+/// Prepares a buffer for mapping, and returns it.
 GstBuffer* Transfer::prepared(GstBuffer* buffer, GstMapFlags access) const {
   if (gpu_ && !Gpu::is_device_buffer(buffer)) gpu_->page_lock_recurring(buffer, access);
   return buffer;
@@ -48,7 +48,7 @@ Result<const Image*> Transfer::fetch(const FrameBuffer& from, Staging& staging) 
   auto picture = staging.next(*gpu_, from.image().geometry);
   if (!picture.ok()) return picture;
   if (from.on_device_ || from.on_peer_)
-    gpu_->acquire_staging();  // frames that are carried over are downloaded from there
+    gpu_->acquire_staging();  // frames that pass through are downloaded from there
   else
     uploaded_.push_back(&from);
   const Status copied = from.on_peer_     ? gpu_->copy_from_peer(from.buffer_, from.image(), *picture.value())
@@ -108,7 +108,7 @@ Result<Transfer::State> Transfer::finish(const Frame& frame, Status submitted) {
   return State::finished;
 }
 
-/// Makes sure that uploaded frames live until their copies are done.
+/// Ensures that uploaded frames live until their copies are done.
 Status Transfer::release_uploads(const Frame& frame) {
   bool wait = false;
   for (const FrameBuffer* uploaded : uploaded_) {

@@ -11,13 +11,13 @@
 
 namespace cudavision {
 
-/// Pictures in device memory for the frames of one pad that are in system memory. There are two, used in turn, so that
-/// one is copied while kernels use the other.
+/// Pictures in device memory for the frames of one pad that are in system memory. Two pictures are used alternately, so
+/// that one can be copied while kernels use the other.
 class Staging {
  public:
   /// The picture for the next frame, which is allocated if there is none of this geometry. Errors: resource.
   Result<const Image*> next(const Gpu& gpu, const Geometry& geometry);
-  /// The picture of the last next(), which must have succeeded.
+  /// The picture of the last next() call, which must have succeeded.
   const Image& image() const { return *images_[current_]; }
   void reset();
 
@@ -29,13 +29,13 @@ class Staging {
 class Transfer;
 
 /// A buffer that is mapped while one frame is processed: on the device if it is in CUDA memory and the backend uses
-/// CUDA, else in system memory.
+/// CUDA, otherwise in system memory.
 class FrameBuffer {
  public:
   /// `access`: GST_MAP_READ or GST_MAP_WRITE. Check status() before use.
   FrameBuffer(const Transfer& transfer, GstBuffer* buffer, const GstVideoInfo& video, GstMapFlags access);
 
-  /// Errors: frame, if the buffer does not hold the picture that the caps describe.
+  /// The result of mapping. Errors: frame, if the buffer does not hold the picture that the caps describe.
   const Status& status() const { return status_; }
 
  private:
@@ -46,22 +46,22 @@ class FrameBuffer {
 
   GstBuffer* const buffer_;
   const bool on_device_;  // kernels can use it directly
-  const bool on_peer_;    // it is in another CUDA context, and copied from there
+  const bool on_peer_;    // the buffer is in another CUDA context, and is copied from there
   const MappedFrame mapped_;
   const Status status_;
 };
 
-/// The bridge between buffers and the backend for one frame, for filters and mixers.
+/// Connects buffers with the backend for one frame, for filters and mixers.
 ///
 ///  system memory:   buffer ──fetch(): upload──▶ Staging ─▶ kernels ─▶ Staging ──run(): download──▶ buffer
 ///  CUDA memory:     buffer ──fetch()──────────────────────▶ kernels ────────────────────target()─▶ buffer
 ///   (shifted)       buffer ──fetch(): copy────▶ Staging ─▶ kernels     (MappedFrame::shifted())
 ///  a peer's memory: buffer ──fetch(): copy────▶ Staging ─▶ kernels     (another CUDA context, often of another device)
 ///
-/// run() submits all work to the queue and to the copies beside it. It does not wait if the frame can be pushed before
-/// the work is done, or if the caller holds the frame meanwhile. It keeps the inputs until the GPU has read them (see
-/// Gpu). On the CPU backend all pictures are the mapped buffers themselves. For the streaming thread, with the CUDA
-/// context current. Frame buffers must outlive run(). The output of an unfinished frame must outlive its work.
+/// run() submits all work to the queue and to the streams of the copies. It does not wait if the frame can be pushed
+/// before the work is done, or if the caller holds the frame meanwhile. It keeps the inputs until the GPU has read them
+/// (see Gpu). On the CPU backend all pictures are the mapped buffers themselves. For the streaming thread, with the
+/// CUDA context current. Frame buffers must outlive run(). The output of an unfinished frame must outlive its work.
 class Transfer {
  public:
   /// `gpu`: the device, or nullptr for the CPU backend.
@@ -72,20 +72,21 @@ class Transfer {
   /// Whether fetch() copies a frame to Staging.
   bool copies(const FrameBuffer& frame) const { return gpu_ && (!frame.on_device_ || frame.shifted()); }
 
-  /// The needs of a frame.
+  /// What a frame requires.
   struct Frame {
     bool passes = false;    ///< the incoming buffer itself is pushed
-    bool complete = false;  ///< it cannot be pushed before its results are there
-    bool named = false;     ///< ticket() is to name its work
-    bool may_wait = false;  ///< the caller can hold it until its work is done
+    bool complete = false;  ///< the frame cannot be pushed before its results are available
+    bool named = false;     ///< ticket() must name the work of the frame
+    bool may_wait = false;  ///< the caller can hold the frame until its work is done
   };
   enum class State {
     finished,     ///< all work is done
-    handed_over,  ///< the frame can be pushed; the GPU may not have done the work
-    unfinished,   ///< the frame cannot be pushed before the work of ticket() is done; only if it may wait
+    handed_over,  ///< the frame can be pushed; the GPU may not have finished the work
+    unfinished,   ///< the frame cannot be pushed before the work of ticket() is done; only if `may_wait`
   };
   /// Calls submit(), which returns a Status and may call the functions below. Then downloads the picture that the
-  /// kernels wrote to Staging, and hands the output over. Returns the first error; an exception is an error too.
+  /// kernels wrote to Staging, and hands over the output. Returns the first error; an exception also counts as an
+  /// error.
   template <typename F>
   Result<State> run(const Frame& frame, F&& submit) {
     if (gpu_) gpu_->begin_frame();
@@ -94,14 +95,13 @@ class Transfer {
 
   /// The picture of an incoming frame, in the memory of the backend. Errors: resource.
   Result<const Image*> fetch(const FrameBuffer& from, Staging& staging);
-  /// The picture for kernels to write; `to` holds it when the work is done.
-  /// At most one for each frame. Errors: resource.
+  /// The picture that kernels write; `to` holds it when the work is done. At most one per frame. Errors: resource.
   Result<const Image*> target(const FrameBuffer& to, Staging& staging);
   /// The picture of an incoming frame. When the work is done, `to`, in the other kind of memory, holds this picture
   /// unchanged. Errors: resource.
   Result<const Image*> carry(const FrameBuffer& from, const FrameBuffer& to, Staging& staging);
 
-  /// Where to submit kernels.
+  /// The queue to which kernels are submitted.
   Queue queue() const { return gpu_ ? gpu_->queue() : Queue(); }
   /// After run(), if the frame is named or unfinished: the ticket of its work.
   std::uint64_t ticket() const { return ticket_; }
@@ -111,7 +111,7 @@ class Transfer {
  private:
   friend class FrameBuffer;
 
-  /// Whether kernels can use the memory of a buffer directly. They cannot if it lies in another CUDA context.
+  /// Whether kernels can use the memory of a buffer directly. They cannot if it belongs to another CUDA context.
   bool is_on_device(GstBuffer* buffer) const {
     return gpu_ && Gpu::is_device_buffer(buffer) && !gpu_->is_foreign(buffer);
   }
@@ -122,9 +122,9 @@ class Transfer {
   bool hand_over();
 
   Gpu* const gpu_;
-  std::vector<const FrameBuffer*> uploaded_;  // frames in system memory that copies read
+  std::vector<const FrameBuffer*> uploaded_;  // frames in system memory that are being uploaded
   std::uint64_t ticket_ = 0;
-  const FrameBuffer* input_ = nullptr;  // the last one in CUDA memory
+  const FrameBuffer* input_ = nullptr;  // the last input in CUDA memory
   const FrameBuffer* output_ = nullptr;
   const Image* to_download_ = nullptr;  // the picture to download to `output_`, or nullptr
 };

@@ -11,7 +11,7 @@
 namespace cudavision {
 namespace detail {
 
-/// Posts an error for an object: from the object if it is an element, or from the element that the pad belongs to.
+/// Posts an error for an object: from the element itself or, for a pad, from the element that the pad belongs to.
 inline void post_error_of(gpointer object, const Status& status) {
   const auto element =
       GST_IS_ELEMENT(object) ? new_reference(GST_OBJECT(object)) : owned(gst_object_get_parent(GST_OBJECT(object)));
@@ -39,8 +39,8 @@ struct Vfunc<f, failed, Returned (*)(Self*, Args...)> {
 
 }  // namespace detail
 
-/// `f` as a virtual function of a GObject class. C code calls it, so no exception may leave it: an exception becomes an
-/// error message of the element, and the return value is `failed`, or failed() if it is a function.
+/// `f` as a virtual function of a GObject class. C code calls it, so exceptions must not escape: an exception becomes
+/// an error message of the element, and the return value is `failed`, or failed() if that is a function.
 template <auto f, auto failed = nullptr>
 inline constexpr auto vfunc = &detail::Vfunc<f, failed>::call;
 

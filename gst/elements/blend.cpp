@@ -45,7 +45,7 @@ constexpr Choice key_choices[] = {
     {blend::Key::Mode::color, "color", "Pixels like key-color are transparent"},
     {blend::Key::Mode::first_pixel, "first-pixel", "Pixels like the top left pixel of the picture are transparent"}};
 
-// GObject refuses values outside of the ranges of these properties, and all combinations of values are valid.
+// GObject rejects values outside the ranges of these properties, and all combinations of values are valid.
 
 struct BlendPadProperties : NoReadings {
   static constexpr const char* type_name = "GstCudaBlendPad";
@@ -167,8 +167,8 @@ blend::Pad to_blend(const PadSettings& settings) {
   return pad;
 }
 
-/// The size that a pad asks for in the output, for pixels of this aspect ratio, by the rules of compositor.
-/// 0 × 0: the pad is hidden.
+/// The size that a pad requests in the output, for pixels of this aspect ratio, by the rules of compositor. 0 × 0: the
+/// pad is hidden.
 PictureSize box_size(const Settings& settings, const PadSettings& pad, const GstVideoInfo& video, int par_n,
                      int par_d) {
   const auto side = [&](int wanted, int own) {
@@ -181,7 +181,7 @@ PictureSize box_size(const Settings& settings, const PadSettings& pad, const Gst
     if (!gst_video_calculate_display_ratio(&n, &d, guint(width), guint(height), guint(GST_VIDEO_INFO_PAR_N(&video)),
                                            guint(GST_VIDEO_INFO_PAR_D(&video)), guint(par_n), guint(par_d)))
       return {0, 0};
-    // Keep the side that makes the other one a whole number; the height if both or neither do.
+    // Keeps the side for which the other side is a whole number; the height if this is true for both or neither.
     if (height % int(n) != 0 && width % int(d) == 0)
       height = int(std::min<guint64>(gst_util_uint64_scale_int(guint64(width), int(d), int(n)), blend::max_side));
     else
@@ -218,8 +218,8 @@ PictureSize BlendElement::natural_size(const Settings& settings, const Inputs& i
   return {std::min(size.width, max_frame_side), std::min(size.height, max_frame_side)};
 }
 
-/// A sentence about pads that have no cell in the grid; empty if every pad has one. It is also empty if the gap leaves
-/// no room for any cell, because a controller may drive the gap to that value.
+/// A sentence about pads that have no cell in the grid; empty if every pad has one. Also empty if the gap leaves no
+/// room for any cell, because a controller may drive the gap to such a value.
 std::string without_cell(const std::vector<Rect>& cells, const Settings& settings) {
   const auto shown = std::count_if(cells.begin(), cells.end(), [](const Rect& cell) { return !cell.empty(); });
   if (shown == 0 || std::size_t(shown) == cells.size()) return {};
@@ -259,8 +259,8 @@ MixerLayout BlendElement::lay_out(const Settings& settings, const Inputs& inputs
                                   pixel_aspect, blend::SizingPolicy(wanted.sizing_policy));
     pad.place = fitted.place;
     pad.crop = fitted.crop;
-    // In the middle of its box the picture can lie beyond the largest position.
-    // It is outside of the output at either place.
+    // When centered in its box, the picture may lie beyond the largest position. It is outside the output in either
+    // case.
     pad.place.x = std::min(pad.place.x, blend::max_position);
     pad.place.y = std::min(pad.place.y, blend::max_position);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// cudaconvolve: any K×K kernel (docs/elements/cudaconvolve.md).
+// cudaconvolve: convolution with any K×K kernel (docs/elements/cudaconvolve.md).
 #include "kernels/convolve/convolve.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct Convolve : PictureFilter {
   static constexpr const char* klass = "Filter/Effect/Video";
   static constexpr const char* description = "Filters video with any kernel of weights, on the GPU or the processor";
 
-  /// The parameters of the kernels. `list` holds their weights, and `border_color` their border_value.
+  /// The parameters of the kernels. `list` holds their weights, and `border_color` determines their border_value.
   struct Settings : convolve::Params {
     NumberList list;
     guint border_color = 0;
@@ -92,12 +92,13 @@ struct Convolve : PictureFilter {
   }
 
  private:
-  /// Whether preset=custom has no weights. The kernel is then the identity, whose sides and anchor have no effect.
+  /// Whether preset=custom is set without weights. The kernel is then the identity, for which sides and anchor have no
+  /// effect.
   static bool has_no_weights(const Settings& settings) {
     return settings.preset == convolve::Preset::custom && settings.list.values.empty();
   }
 
-  /// A sentence about a setting that has no effect on the kernel in use; empty if every setting has one.
+  /// A sentence about a setting that has no effect on the kernel in use; empty if all settings have an effect.
   static std::string without_effect(const Settings& settings) {
     const bool none = has_no_weights(settings);
     if (settings.preset == convolve::Preset::custom && !none) return {};
@@ -123,7 +124,7 @@ struct Convolve : PictureFilter {
     params.weights = settings.list.values;
     params.anchor_x = params.anchor_y = -1;
     if (identity || !validate(params).ok()) return params;
-    const convolve::KernelSize size = kernel_size(params);  // an anchor beyond the kernel is its last column or row
+    const convolve::KernelSize size = kernel_size(params);  // clamps an anchor beyond the kernel
     params.anchor_x = std::min(settings.anchor_x, size.width - 1);
     params.anchor_y = std::min(settings.anchor_y, size.height - 1);
     return params;

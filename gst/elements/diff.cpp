@@ -41,7 +41,7 @@ constexpr Choice presets[] = {
     {Preset::low_light, "low-light", "Dark scenes with faint objects and noise of the sensor"},
     {Preset::road, "road", "Lanes on which vehicles follow each other all the time"}};
 
-/// The settings in which presets differ; preset_values() has those that they share.
+/// The settings that differ between presets; preset_values() has those that all presets share.
 struct PresetRow {
   Preset preset;
   double noise_limit, shadow_threshold, cell_threshold;
@@ -49,7 +49,7 @@ struct PresetRow {
   double gap;
 };
 constexpr PresetRow preset_rows[] = {
-    {Preset::indoor, 0, 0.7, 0.5, 1, 2},  // lamps and walls light the shadows of a room
+    {Preset::indoor, 0, 0.7, 0.5, 1, 2},  // lamps and walls brighten the shadows in a room
     {Preset::outdoor, 0, 0.5, 0.5, 2, 5},
     {Preset::low_light, 0, 0.5, 0.35, 1, 5},
     {Preset::road, 17, 0.5, 0.5, 2, 1}};  // a pixel that vehicles cover in every second frame is not noise
@@ -68,17 +68,17 @@ static_assert(every_preset_has_a_row());
 
 constexpr guint most_regions = 65536;  // the largest max-regions
 
-/// A sentence about the first rectangle that is outside of the frame; empty if there is none.
+/// A sentence about the first rectangle outside the frame; empty if there is none.
 std::string outside_frame(const std::vector<Shape>& mask_regions, const Geometry& frame) {
   for (const Shape& shape : mask_regions)
     if (shape.rectangle &&
         intersection(rect_in(shape, frame.width, frame.height), {0, 0, frame.width, frame.height}).empty())
-      return "mask-regions has " + shape.text + ", which masks nothing: it lies outside of the frame of " +
+      return "mask-regions has " + shape.text + ", which masks nothing: it lies outside the frame of " +
              size_text(frame.width, frame.height);
   return {};
 }
 
-/// Zones and lines in a frame. Errors: settings.
+/// The zones and lines in a frame. Errors: settings.
 Result<NamedPlaces> places_in(const std::string& zones, const std::string& lines, const Geometry& frame,
                               ShapeFitting& fitting) {
   NamedPlaces result;
@@ -263,7 +263,7 @@ struct DiffElement {
 
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context);
 
-  /// Sentences about properties that are set but have no effect, because of another property; empty if there are none.
+  /// Sentences about properties that are set but have no effect because of another property; empty if there are none.
   static std::string without_effect(const Settings& settings) {
     using diff::Reference;
     const Reference reference = settings.reference;
@@ -280,7 +280,7 @@ struct DiffElement {
     const std::string not_posted = unless(settings.post_messages, "post-messages=false");
     const bool absorbed_first =
         not_adaptive.empty() && settings.absorb_time > 0 && settings.still_time >= settings.absorb_time;
-    // Properties, with the settings that take their effect away.
+    // Properties, and the settings that make them ineffective.
     const std::vector<Effect> rows{
         {"interval", unless(reference == Reference::previous, compared)},
         {"learning-rate", unless(settings.learning_rate < 0, without_model)},
@@ -308,8 +308,8 @@ struct DiffElement {
                                       rows);
   }
 
-  /// Sentences about properties that leave nothing for others to find in frames of this size; empty if there are
-  /// none. A controller may drive these properties, so the sentences do not name their values.
+  /// Sentences about properties whose values exclude all results in frames of this size; empty if there are none. A
+  /// controller may drive these properties, so the sentences do not name values.
   static std::string leaves_nothing(const Settings& settings, const diff::Params& params, const GstVideoInfo& video) {
     std::string text;
     const int cells = divide_up(GST_VIDEO_INFO_WIDTH(&video), params.cell_size) *
@@ -317,7 +317,8 @@ struct DiffElement {
     if (settings.min_area > guint(cells))
       text = "min-area is more than the " + std::to_string(cells) + " cells of a frame: there are no regions";
     if (settings.light_change_ratio > 0 && settings.motion_threshold > settings.light_change_ratio)
-      text = both(text, "motion-threshold is above light-change-ratio: a frame that changes so much is no motion");
+      text = both(
+          text, "motion-threshold is above light-change-ratio: a frame that changes so much does not count as motion");
     return text;
   }
 
@@ -342,26 +343,26 @@ struct DiffElement {
     return values;
   }
 
-  /// analysis-scale=0: frames of 320 pixels and more are compared at about 320 pixels of width. Other values count as
-  /// the next lower scale that exists.
+  /// analysis-scale=0: frames with a width of 320 pixels or more are compared at a width of about 320 pixels. Other
+  /// values count as the next lower supported scale.
   static int scale_for(int wanted, int width) {
     if (wanted == 0) return width < 320 ? 1 : width < 960 ? 2 : width < 2560 ? 4 : 8;
     return wanted < 2 ? 1 : wanted < 4 ? 2 : wanted < 8 ? 4 : 8;
   }
-  /// cell-size=0: a 48th of the width, in whole compared pixels.
+  /// cell-size=0: 1/48 of the width, in whole compared pixels.
   static int cell_for(int width, int scale) {
     return std::clamp((width + 24 * scale) / (48 * scale) * scale, diff::min_cell, diff::max_cell);
   }
 
-  /// What to measure in cells. Tracking needs all looks, to tell objects apart. Regions need extents for tight boxes if
-  /// something shows their boxes. An adaptive background needs extents so that light does not become a region.
+  /// What to measure in cells. Tracking needs all looks, to distinguish objects. Regions need extents for tight boxes,
+  /// if the boxes are shown. An adaptive background needs extents, so that light does not become a region.
   static diff::Looks looks_for(const Settings& settings) {
     if (settings.track) return diff::Looks::all;
     const bool shown = settings.post_messages || settings.attach_roi || settings.output == diff::Output::overlay;
     return shown || is_adaptive(settings) ? diff::Looks::extents : diff::Looks::none;
   }
 
-  /// `width`: of the frame, for values that follow it.
+  /// `width`: the width of the frame, for values that depend on it.
   static diff::Params params_of(const Settings& settings, int width) {
     diff::Params params = settings;
     params.analysis_scale = scale_for(settings.analysis_scale, width);
@@ -376,7 +377,7 @@ struct DiffElement {
 Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanContext& context) {
   if (context.region != Region::Mode::frame)
     return Status::settings(std::string("region is ") + region_name(context.region) +
-                            ": cudadiff looks at the whole frame; use mask-regions to leave parts out");
+                            ": cudadiff looks at the whole frame; use mask-regions to exclude parts");
   const Geometry geometry = geometry_of(context.video);
   diff::Params params = params_of(settings, geometry.width);
   ShapeFitting fitting(context.fitted, geometry.width, geometry.height);

@@ -23,12 +23,12 @@ struct Finding {
   diff::Cells cells;
 };
 
-/// Sums of the frames since the last message about a frame.
+/// Sums over the frames since the last message about a frame.
 struct FrameSums {
   guint64 frames = 0, motion_frames = 0;
   double changed = 0, changed_max = 0;
 
-  /// Adds a frame; `on`: there is motion, as the property `motion` says it.
+  /// Adds a frame. `on`: whether there is motion, according to the property `motion`.
   void add(const Finding& finding, bool on);
   /// Sets the fields of a message.
   void set(GstStructure* message) const;
@@ -36,15 +36,15 @@ struct FrameSums {
 
 /// (transfer full) The message about a frame.
 GstStructure* motion_message(const Finding& finding, const char* event);
-/// The time between two frames, the first one first: the difference of their stamps, which are stream times, forwards
-/// or backwards. If the timestamps jump by more than the time played between the frames, the result is the time played.
+/// The time from the first frame to the second one: the difference of their stamps, which are stream times, forwards or
+/// backwards. If the timestamps jump by more than the time played between the frames, the result is the time played.
 double seconds_between(const track::Moment& from, const track::Moment& to);
 /// The names of these places.
 std::vector<std::string> names_of(const std::vector<int>& places, const std::vector<std::string>& names);
 /// Sets a field to a GstValueArray of strings.
 void set_names(GstStructure* structure, const char* field, const std::vector<std::string>& names);
 
-// Metas are in pixels of the uncropped frame: regions of interest and, from GStreamer 1.24 on, the same data as
+// Metas are in pixels of the uncropped frame: regions of interest and, since GStreamer 1.24, the same data as
 // GstAnalyticsRelationMeta.
 
 /// Attaches each region.

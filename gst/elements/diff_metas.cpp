@@ -10,8 +10,8 @@
 namespace cudavision {
 namespace {
 
-/// Attaches a region of interest, from a box in pixels of the picture.
-/// Returns the structure that describes it, which the meta owns.
+/// Attaches a region of interest, for a box in pixels of the picture. Returns the structure that describes it, which
+/// the meta owns.
 GstStructure* attach_roi(GstBuffer* buffer, CropOrigin origin, const Rect& box, int id, double score, int area) {
   auto* roi = gst_buffer_add_video_region_of_interest_meta(
       buffer, "motion", guint(origin.x + box.x), guint(origin.y + box.y), guint(box.width), guint(box.height));
@@ -23,7 +23,7 @@ GstStructure* attach_roi(GstBuffer* buffer, CropOrigin origin, const Rect& box, 
 }
 
 #if CUDAVISION_HAVE_ANALYTICS
-/// Attaches detections of the type motion, and for each confirmed object its track, which is related to the detection.
+/// Attaches detections of type motion and, for each confirmed object, a track that is related to the detection.
 class Analytics {
  public:
   Analytics(GstBuffer* buffer, CropOrigin origin, std::size_t count) : buffer_(buffer), origin_(origin) {
@@ -64,7 +64,7 @@ class Analytics {
   GstAnalyticsRelationMeta* meta_ = nullptr;
 };
 #else
-/// GStreamer before 1.24 has no such metas.
+/// GStreamer versions before 1.24 have no such metas.
 struct Analytics {
   Analytics(GstBuffer*, CropOrigin, std::size_t) {}
   void add(const Rect&, double) {}

@@ -13,7 +13,7 @@ Objects::Objects(const MotionSettings& settings, NamedPlaces places, std::shared
   rules.hold = guint64(settings.track_hold * GST_SECOND);
   rules.places = places_.places;
   rules.presence = {guint64(settings.still_time * GST_SECOND),
-                    guint64(is_adaptive(settings) ? settings.absorb_time * GST_SECOND : 0)};
+                    guint64(is_adaptive(settings) ? settings.absorb_time * GST_SECOND : 0), is_adaptive(settings)};
   tracker_.emplace(rules, counts_->last_id);
 }
 
@@ -45,7 +45,7 @@ void Objects::finish() {
   collect();
 }
 
-/// Takes over the state of the tracker, with the current names.
+/// Stores the state of the tracker, under the current names.
 void Objects::collect() {
   if (!on()) return;
   counts_->last_id = tracker_->last_id();
@@ -68,7 +68,7 @@ std::vector<GstStructure*> Objects::take_messages(const FrameTimes& times) {
   std::vector<GstStructure*> messages;
   for (const auto& [event, place, counts, zones] : std::exchange(said_, {})) {
     GstStructure* message = new_message("cudadiff", times);
-    const char* const names[] = {"enter", "leave", "cross", "stopped", "moving", "removed"};  // as Kind
+    const char* const names[] = {"enter", "leave", "cross", "stopped", "moving", "removed"};  // in the order of Kind
     const Rect& box = event.box;
     gst_structure_set(message, "event", G_TYPE_STRING, names[int(event.kind)], "id", G_TYPE_UINT, guint(event.id), "x",
                       G_TYPE_INT, box.x, "y", G_TYPE_INT, box.y, "width", G_TYPE_INT, box.width, "height", G_TYPE_INT,

@@ -13,12 +13,12 @@
 namespace cudavision {
 namespace {
 
-/// Running time and stream time. They advance even if frames have no times, and do not run backwards.
+/// Running time and stream time. They advance even if frames have no timestamps, and never go backwards.
 struct Clock {
   GstClockTime now = 0, played = 0;
   GstClockTime last = GST_CLOCK_TIME_NONE;         ///< running time of the last frame
   GstClockTime last_stream = GST_CLOCK_TIME_NONE;  ///< stream time of the last frame
-  int direction = 0;                               ///< of the last step of the stream time: 1 or -1; 0: not known
+  int direction = 0;                               ///< of the last step of the stream time: 1 or -1; 0: unknown
 
   /// Advances to the next frame. Returns the running time since the last frame, or `step` if it is unknown.
   GstClockTime advance(const FrameTimes& times, GstClockTime step) {
@@ -26,7 +26,7 @@ struct Clock {
     const bool goes_on = GST_CLOCK_TIME_IS_VALID(time) && GST_CLOCK_TIME_IS_VALID(last) && time >= last;
     if (goes_on) step = time - last;
     GstClockTime stream_step = step;
-    // A step in the opposite direction of the previous step is a jump, for example where a clip is looped.
+    // A step against the direction of the previous step is a jump, for example where a clip is looped.
     if (goes_on && GST_CLOCK_TIME_IS_VALID(stream) && GST_CLOCK_TIME_IS_VALID(last_stream)) {
       const int way = stream > last_stream ? 1 : stream < last_stream ? -1 : direction;
       if (direction == 0 || way == direction) stream_step = MAX(stream, last_stream) - MIN(stream, last_stream);
@@ -45,10 +45,10 @@ struct Clock {
   }
 };
 
-/// The usual time between the frames of a stream, and whether the stream was away.
+/// The usual time between the frames of a stream, and whether the stream was interrupted.
 class Pace {
  public:
-  /// `interval`: the time between frames that the caps declare; none: the caps do not declare it.
+  /// `interval`: the time between frames that the caps declare; none: the caps declare no time.
   explicit Pace(GstClockTime interval = GST_CLOCK_TIME_NONE) : declared_(interval) {}
 
   /// Takes over what another instance knows about the stream.
@@ -58,11 +58,12 @@ class Pace {
     declared_ = declared;
   }
 
-  /// Another stream begins, or another part of it.
+  /// Another stream, or another part of the stream, begins.
   void forget() { *this = Pace(declared_); }
 
-  /// Advances to a frame. Returns whether the time since the last frame is more than `seconds`, and more than three
-  /// usual times: otherwise the pictures of a time-lapse would never be compared. 0 seconds: never.
+  /// Advances to a frame. Returns whether the time since the last frame is longer than `seconds`, and longer than three
+  /// times the usual time. Without the second condition, the pictures of a time-lapse would never be compared. 0
+  /// seconds: never.
   bool was_away(GstClockTime time, double seconds) {
     const GstClockTime last = std::exchange(last_, time);
     if (!GST_CLOCK_TIME_IS_VALID(time) || !GST_CLOCK_TIME_IS_VALID(last) || time <= last) return false;
@@ -72,7 +73,8 @@ class Pace {
   }
 
  private:
-  /// The median of the last steps. Before the first step it is the interval that the caps declare, or else this step.
+  /// The median of the last steps. Before the first step: the interval that the caps declare or, if there is none,
+  /// `step`.
   GstClockTime usual_or(GstClockTime step) const {
     if (seen_ == 0) return GST_CLOCK_TIME_IS_VALID(declared_) ? declared_ : step;
     auto sorted = steps_;
@@ -86,13 +88,13 @@ class Pace {
   std::size_t seen_ = 0;
 };
 
-/// Finds which frames have a message because they are the last frames of an interval.
-/// Intervals begin at multiples of their length.
+/// Finds the frames that have a message because they are the last frames of an interval. Intervals begin at multiples
+/// of their length.
 struct Intervals {
   /// The number of the interval in which the last due message ended; none: no message yet.
   std::optional<guint64> told;
 
-  /// Whether a message is due with a frame: with the first frame, and with each frame after which another interval
+  /// Whether a message is due with a frame: with the first frame, and with each frame after which a new interval
   /// begins. `end`: when the frame ends.
   bool due(GstClockTime end, GstClockTime length) {
     const guint64 number = length > 0 ? end / length : 0;
@@ -105,16 +107,16 @@ struct Motion {
   bool on = false;
   guint frames = 0;        ///< consecutive frames with motion
   GstClockTime still = 0;  ///< time since the last frame with motion
-  /// Stream times of the first frame of this motion, or of the consecutive frames that may become a motion, and of the
+  /// Stream times of the first frame of this motion (or of consecutive frames that may become a motion), and of the
   /// last frame with motion.
   GstClockTime began = GST_CLOCK_TIME_NONE, last = GST_CLOCK_TIME_NONE;
 
-  /// Whether the gap passed while frames were missing for `missing`, after a last frame without motion.
+  /// Whether the gap elapsed while no frame came for the time `missing`. The last frame must have had no motion.
   bool ended_unseen(GstClockTime missing, const MotionSettings& settings) const {
     return on && still > 0 && still + missing >= settings.gap * GST_SECOND;
   }
 
-  /// Advances to the next frame, `step` after the last one. Returns the event of the message.
+  /// Advances to the next frame, which is `step` after the last one. Returns the event of the message.
   const char* advance(bool moves, GstClockTime step, GstClockTime stream_time, const MotionSettings& settings) {
     if (moves && !on && frames == 0) began = stream_time;
     if (moves) last = stream_time;
@@ -130,7 +132,7 @@ struct Motion {
   }
 };
 
-/// Finds which frames have a message about the light or the camera. Times are as in track::Moment::now.
+/// Finds the frames that have a message about the light or the camera. Times are as in track::Moment::now.
 class CameraEvents {
  public:
   /// Advances to the next frame. Returns the event of its message; null: none.
@@ -145,15 +147,15 @@ class CameraEvents {
     lit_ = now;
     return goes_on ? nullptr : "light";
   }
-  /// The stream ends while the camera moves.
+  /// Called when the stream ends. Returns whether the camera was moving.
   bool ends() { return std::exchange(moving_, false); }
-  /// Sets the fields of `moved`.
+  /// Sets the fields of a `moved` message.
   void set(GstStructure* message) const {
     gst_structure_set(message, "began", G_TYPE_UINT64, began_, "x", G_TYPE_INT, x_, "y", G_TYPE_INT, y_, nullptr);
   }
 
  private:
-  /// A change of light within this time after another one belongs to the same change, for example when a camera
+  /// A change of the light within this time after another change belongs to that change, for example when a camera
   /// switches to infrared.
   static constexpr GstClockTime settled = 2 * GST_SECOND;
   bool moving_ = false;
@@ -179,7 +181,7 @@ class DiffProcessor : public Processor {
     takes_after_ = frames_in(120 * GST_MSECOND), holds_after_ = frames_in(900 * GST_MSECOND);
   }
 
-  /// Takes over the reference, if possible, the state of motion and the objects.
+  /// Takes over the state of motion, the objects and, if possible, the reference.
   void continue_from(DiffProcessor& previous) {
     diff_->continue_from(*previous.diff_);
     pace_.continue_from(previous.pace_);
@@ -194,7 +196,7 @@ class DiffProcessor : public Processor {
 
   bool passes_through() const override { return output() == diff::Output::none; }
   bool adds_metas() const override { return settings_.attach_roi; }
-  bool reads_results() const override { return output() != diff::Output::overlay; }  // then submit() has read them
+  bool reads_results() const override { return output() != diff::Output::overlay; }  // else submit() has read them
   int results_kept() const override { return int(takes_after_); }
 
   Status submit(const FrameJob& job) override {
@@ -212,7 +214,7 @@ class DiffProcessor : public Processor {
   }
 
   void finished(const FrameReport& report) override {
-    if (output() != diff::Output::overlay) measure(report.number);  // else submit() measured it
+    if (output() != diff::Output::overlay) measure(report.number);  // otherwise submit() measured it
     if (frames_[report.number % results_in_flight].restarts) as_of_last([&] { end_run(report.element); });
     found_.times = report.times;
     const GstClockTime step = clock_.advance(report.times, frame_duration_);
@@ -232,7 +234,7 @@ class DiffProcessor : public Processor {
     post_objects(report.element);
   }
 
-  /// Posts due messages at once, as the next frame would. The clock advances with that frame.
+  /// Posts due messages immediately, as the next frame would. The clock advances only with that frame.
   void passed(GstClockTime running_time, GstElement* element) override {
     if (!GST_CLOCK_TIME_IS_VALID(clock_.last) || running_time <= clock_.last) return;
     const GstClockTime step = running_time - clock_.last;
@@ -241,7 +243,7 @@ class DiffProcessor : public Processor {
     post_objects(element);
   }
 
-  /// If frames are missing, the scene stays the same: only time passes.
+  /// If frames are missing, the scene is still the same: only time has passed.
   void interrupted(Interruption why, GstElement* element) override {
     if (why == Interruption::discont) return;
     diff_->reset();
@@ -254,10 +256,10 @@ class DiffProcessor : public Processor {
   /// The data of a frame between its submit() and its finished().
   struct Submitted {
     std::uint64_t ticket = 0;
-    bool restarts = false;  ///< the stream was away too long: nothing before the frame counts
+    bool restarts = false;  ///< the stream was interrupted for too long: nothing before this frame counts
   };
 
-  /// What a frame may learn. Only frames of its run decide that.
+  /// What may be learned from a frame. Only frames of its run decide this.
   std::vector<diff::Learning> learning_for(std::uint64_t number) const {
     const auto decided = [&](unsigned before) {
       const bool is_of_run = number >= first_ + before;
@@ -272,14 +274,14 @@ class DiffProcessor : public Processor {
 
   diff::Output output() const { return settings_.output; }
 
-  /// When a frame ends, in running time; a sixteenth of it is added, because containers round times.
+  /// When a frame ends, in running time. 1/16 of its duration is added, because containers round times.
   GstClockTime end_of(const FrameTimes& times) const {
     const GstClockTime duration = GST_CLOCK_TIME_IS_VALID(times.duration) ? times.duration : frame_duration_;
     return (GST_CLOCK_TIME_IS_VALID(times.running_time) ? times.running_time + duration : clock_.now) + duration / 16;
   }
 
-  /// All objects leave and motion ends, with the results of the last frame.
-  /// Frames that no message has summed up yet get a message.
+  /// Makes all objects leave and ends motion, with the results of the last frame. Frames that no message has summed up
+  /// yet get a message.
   void end_run(GstElement* element) {
     clock_.interrupt();
     objects_.finish();
@@ -305,7 +307,7 @@ class DiffProcessor : public Processor {
     post_sums(element, "end");
   }
 
-  /// Calls work() with the results of the frame before the present one.
+  /// Calls work() with the results of the frame before the current one.
   template <typename Work>
   void as_of_last(Work work) {
     std::swap(found_, before_);
@@ -349,7 +351,7 @@ class DiffProcessor : public Processor {
     settings_.post_messages ? post_message(element, message) : gst_structure_free(message);
   }
 
-  /// Posts the message about the last frame, with the sums of the frames since the last message. Without an interval,
+  /// Posts the message about the last frame, with the sums over the frames since the last message. Without an interval,
   /// each frame has a message, and there is nothing to sum up.
   void post_sums(GstElement* element, const char* event) {
     const FrameSums sums = std::exchange(sums_, {});
@@ -367,19 +369,19 @@ class DiffProcessor : public Processor {
   const MotionSettings settings_;
   GstClockTime frame_duration_;
   Clock clock_;
-  track::Moment moment_;  ///< the moment of the last frame that was reported
+  track::Moment moment_;  ///< the moment of the last reported frame
   Motion motion_;
   Intervals intervals_;
   CameraEvents camera_;
   FrameSums sums_;
   Objects objects_;
-  Pace pace_;                            ///< the pace of the frames that were submitted
-  Finding found_;                        ///< the result for the last frame that was reported
-  Finding before_;                       ///< for the frame before it
-  Submitted frames_[results_in_flight];  ///< the last frames, by their numbers
-  /// What may be learned, by the number of the frame that decided it. Later frames follow it: `take` after a few
-  /// frames, so that ghosts end soon, the rest after more. With every async-depth the results of a frame are known
-  /// then, so the same frames always give the same results.
+  Pace pace_;                            ///< the pace of the submitted frames
+  Finding found_;                        ///< the result for the last reported frame
+  Finding before_;                       ///< the result for the frame before it
+  Submitted frames_[results_in_flight];  ///< the last frames, indexed by their numbers
+  /// What may be learned, by the number of the frame that decided it. Later frames apply it: `take` after a few frames,
+  /// so that ghosts end soon, and the rest after more frames. The results of a frame are then known with every
+  /// async-depth, so the same frames always give the same results.
   std::vector<diff::Learning> learning_[results_in_flight];
   unsigned takes_after_ = 2, holds_after_ = 2;
   std::uint64_t first_ = 0;  ///< the number of the first frame of the run; 0: none yet

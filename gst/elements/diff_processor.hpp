@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The processing of each frame in cudadiff, and what it needs from the properties.
+// The processing of each frame in cudadiff, and the data that it needs from the properties.
 #pragma once
 
 #include <gst/video/video.h>
@@ -16,7 +16,7 @@
 
 namespace cudavision {
 
-/// The settings of cudadiff that the processor reads. The parameters of the kernels have the values of the properties.
+/// The settings of cudadiff that the processor reads. The parameters of the kernels hold the values of the properties.
 struct MotionSettings : diff::Params {
   guint min_area = 1, max_area = G_MAXINT, region_distance = 1, max_regions = 256, min_motion_frames = 1,
         track_min_frames = 3;
@@ -35,14 +35,14 @@ struct NamedPlaces {
   std::vector<std::string> zones, lines;
 };
 
-/// Counts from the start of the element to its stop. They continue across changes of caps.
+/// Counts from the start of the element until it stops. They continue across changes of caps.
 struct RunCounts {
   struct Crossings {
     guint left = 0, right = 0;
   };
 
-  std::uint64_t last_id = 0;               ///< of an object
-  std::map<std::string, Crossings> lines;  ///< by their names
+  std::uint64_t last_id = 0;               ///< the last id of an object
+  std::map<std::string, Crossings> lines;  ///< by name
 };
 
 /// The read-only properties of cudadiff.
@@ -50,7 +50,7 @@ struct MotionReadings {
   double changed_ratio = 0;
   bool motion = false;
 };
-/// Sets them. Defined with the properties, in diff.cpp.
+/// Sets these properties. Defined with the properties, in diff.cpp.
 void publish_readings(GstElement* element, const MotionReadings& readings);
 
 /// The data that a processor needs in addition to the plan of its kernels.
@@ -59,10 +59,10 @@ struct DiffContext {
   NamedPlaces places;
   const GstVideoInfo& video;
   std::shared_ptr<RunCounts> counts;
-  Processor* previous;  ///< whose state continues: from diff_processor(), for the same video; or nullptr
+  Processor* previous;  ///< the previous diff_processor() for the same video, whose state continues; or nullptr
 };
 
-/// Compares frames with `diff`, and reports what moves.
+/// Compares frames with `diff`, and reports motion.
 std::unique_ptr<Processor> diff_processor(std::unique_ptr<diff::Diff> diff, DiffContext context);
 
 }  // namespace cudavision

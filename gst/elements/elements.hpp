@@ -7,7 +7,7 @@
 
 namespace cudavision {
 
-/// register_NAME(plugin) registers the element cudaNAME; its file is NAME.cpp. Returns false if GStreamer refuses it.
+/// register_NAME(plugin) registers the element cudaNAME; its file is NAME.cpp. Returns false if GStreamer rejects it.
 #define CUDAVISION_DECLARE(name) bool register_##name(GstPlugin* plugin);
 CUDAVISION_OPERATIONS(CUDAVISION_DECLARE)
 #undef CUDAVISION_DECLARE

@@ -21,13 +21,13 @@ struct Gaussian : PictureFilter {
   static constexpr const char* description = "Blurs video with a Gaussian kernel, on the GPU or the processor";
 
   static constexpr guint default_size = 5;
-  /// If a kernel holds less than this share of its Gaussian, the blur is weaker than sigma asks for.
+  /// If a kernel holds less than this share of its Gaussian, the blur is weaker than sigma requests.
   static constexpr double enough = 0.95;
 
   struct Settings {
     guint kernel_size = default_size, kernel_width = 0, kernel_height = 0;
     double sigma = 0, sigma_x = 0, sigma_y = 0;
-    bool size_is_set = false;  ///< whether kernel_size was set; if not, it follows sigma, as its property shows
+    bool size_is_set = false;  ///< whether kernel_size was set; otherwise it follows sigma, as its property shows
     Border border = gaussian::Params().border;
     guint border_color = 0;
     bool filter_alpha = gaussian::Params().filter_alpha;
@@ -84,21 +84,21 @@ struct Gaussian : PictureFilter {
   }
 
  private:
-  /// For sigma's properties: setting sigma changes kernel-size to 0, unless kernel-size was set explicitly.
+  /// For the sigma properties: setting sigma changes kernel-size to 0, unless kernel-size was set explicitly.
   static Settings with_size(const Settings& settings) {
     Settings values = settings;
     values.kernel_size = settings.sigma > 0 || settings.sigma_x > 0 || settings.sigma_y > 0 ? 0 : default_size;
     return values;
   }
 
-  /// The number of taps in a direction. `own` is the size that was set for this direction; 0: it follows sigma.
+  /// The number of taps in a direction. `own` is the size set for this direction; 0: the size follows sigma.
   static int taps_of(const Settings& settings, guint own, double sigma) {
     if (own == 0 && !settings.size_is_set) return sigma > 0 ? 0 : default_size;
     const guint taps = own > 0 ? own : settings.kernel_size;
     return taps == 0 && sigma == 0 ? 1 : int(taps);  // a sigma of 0 needs one tap
   }
 
-  /// A sentence about each direction in which the kernel leaves out much of what sigma asks for; empty if none does.
+  /// A sentence about each direction in which the kernel omits much of the requested Gaussian; empty if there is none.
   static std::string cut_short(const Settings& settings, const gaussian::Params& params, int depth) {
     const auto percent = [](double share) {
       const double value = share * 100;
@@ -108,18 +108,17 @@ struct Gaussian : PictureFilter {
       if (sigma <= 0) return {};
       const int used = gaussian::taps_for(taps, sigma, depth);
       if (gaussian::held_weight(used, sigma) >= enough) return {};
-      // A controller may drive sigma through all values above the limit, so this sentence is the same for all.
+      // A controller may drive sigma through all values above the limit, so this sentence is the same for all of them.
       if (taps == 0)
-        return std::string(name) + " is so great that even " + std::to_string(used) +
-               " taps, the most there are, hold less than " + percent(enough) + " of its weight";
+        return std::string(name) + " is so large that even " + std::to_string(used) +
+               " taps, the maximum, hold less than " + percent(enough) + " of its weight";
       const int better = gaussian::taps_for(0, sigma, depth);
       std::string text = std::string(size) + "=" + std::to_string(used) + " holds " +
                          percent(gaussian::held_weight(used, sigma)) + " of the weight of " + name + "=" +
                          number_text(sigma);
       if (better > used)
-        text += ": " + std::to_string(better) + " taps" +
-                (better == gaussian::max_taps ? ", the most there are," : "") + " hold " +
-                percent(gaussian::held_weight(better, sigma));
+        text += ": " + std::to_string(better) + " taps" + (better == gaussian::max_taps ? ", the maximum," : "") +
+                " hold " + percent(gaussian::held_weight(better, sigma));
       return text;
     };
     const std::string across = sentence(settings.kernel_width ? "kernel-width" : "kernel-size", params.kernel_width,

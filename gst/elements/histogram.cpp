@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// cudahistogram: statistics of every frame (docs/elements/cudahistogram.md).
+// cudahistogram: statistics of each frame (docs/elements/cudahistogram.md).
 #include "kernels/histogram/histogram.hpp"
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace {
 constexpr Choice channel_choices[] = {{histogram::Channels::luma, "luma", "Luma"},
                                       {histogram::Channels::components, "components", "R, G and B, or Y, Cb and Cr"},
                                       {histogram::Channels::all, "all", "Luma and each component"}};
-enum Luma { LUMA_AUTO, LUMA_MATRIX };  // from LUMA_MATRIX on: plus a LumaMatrix
+enum Luma { LUMA_AUTO, LUMA_MATRIX };  // values from LUMA_MATRIX on: LUMA_MATRIX plus a LumaMatrix
 constexpr Choice luma_choices[] = {
     {LUMA_AUTO, "auto", "The matrix of the colorimetry in the caps"},
     {LUMA_MATRIX + int(LumaMatrix::bt601), "bt601", "0.299 R + 0.587 G + 0.114 B"},
@@ -23,8 +23,8 @@ constexpr Choice luma_choices[] = {
     {LUMA_MATRIX + int(LumaMatrix::bt2020), "bt2020", "0.2627 R + 0.678 G + 0.0593 B"},
     {LUMA_MATRIX + int(LumaMatrix::smpte240m), "smpte240m", "0.212 R + 0.701 G + 0.087 B"}};
 
-/// The matrix for converting RGB of this colorimetry to YUV. The colorimetry's own matrix is always "RGB", so primaries
-/// and transfer determine it. sRGB determines none.
+/// The matrix for converting RGB with this colorimetry to YUV. The matrix of the colorimetry itself is always "RGB", so
+/// primaries and transfer function determine the result. sRGB determines none.
 LumaMatrix matrix_of(const GstVideoColorimetry& colorimetry) {
   if (colorimetry.primaries == GST_VIDEO_COLOR_PRIMARIES_BT2020) return LumaMatrix::bt2020;
   if (colorimetry.primaries == GST_VIDEO_COLOR_PRIMARIES_BT709 && colorimetry.transfer != GST_VIDEO_TRANSFER_SRGB)
@@ -50,8 +50,8 @@ struct HistogramSettings {
 
 class HistogramProcessor final : public Processor {
  public:
-  /// Makes a processor that takes over the state of context.previous, as far as the settings allow it.
-  /// Errors: settings, resource.
+  /// Makes a processor that takes over the state of context.previous, as far as the settings allow. Errors: settings,
+  /// resource.
   static Result<std::unique_ptr<Processor>> make(const HistogramSettings& settings, const histogram::Params& params,
                                                  const histogram::OverlayParams& overlay, const PlanContext& context) {
     auto* previous = static_cast<HistogramProcessor*>(context.previous);
@@ -121,7 +121,7 @@ class HistogramProcessor final : public Processor {
       if (intervals_.ends(report.times)) sum_.post(report.element);
     }
     if (settings_.watch) watch_.update(*luma, video_, settings_.watch_time, report.times, report.element);
-    // The watch may have been on with earlier settings.
+    // The watch may have been active with earlier settings.
     else
       watch_.end(report.element);
   }
@@ -135,7 +135,7 @@ class HistogramProcessor final : public Processor {
     sum_.post(element);
     intervals_.restart();
     if (sharpness_) sharpness_->reset();
-    // Lost frames change nothing about the camera: conditions continue, and the usual values are still known.
+    // Missing frames do not change the camera: conditions continue, and the usual values are still known.
     if (why != Interruption::discont) watch_.end(element);
   }
 
@@ -143,8 +143,8 @@ class HistogramProcessor final : public Processor {
   HistogramProcessor(const HistogramSettings& settings, const histogram::Params& params, const GstVideoInfo& video)
       : params_(params), settings_(settings), video_(video), intervals_(settings.interval) {}
 
-  /// Makes the plan that measures sharpness if the settings ask for it,
-  /// or takes over the plan of a processor with the same luma.
+  /// Makes the plan that measures sharpness if the settings request it, or takes over the plan of a processor with the
+  /// same luma.
   Status measure(const HistogramProcessor* previous, Backend backend) {
     if (!settings_.measures()) return {};
     if (previous && previous->sharpness_ && previous->settings_.watch == settings_.watch) {
@@ -171,13 +171,13 @@ class HistogramProcessor final : public Processor {
   const HistogramSettings settings_;
   const GstVideoInfo video_;
   std::shared_ptr<histogram::Histogram> histogram_;
-  std::shared_ptr<histogram::Sharpness> sharpness_;  // nullptr if the settings do not ask for it
+  std::shared_ptr<histogram::Sharpness> sharpness_;  // nullptr if the settings do not request it
   std::shared_ptr<Filter> filter_;                   // nullptr if frames pass through
   std::unique_ptr<histogram::Overlay> overlay_;      // draws histogram_
   Intervals intervals_;
-  std::uint64_t newest_ = 0;  // the number of the last submitted frame
+  std::uint64_t newest_ = 0;  // number of the last submitted frame
   HistogramSum sum_;
-  HistogramSum ended_;  // the sum that a change of settings ended; posted with the next frame
+  HistogramSum ended_;  // the sum that ended when settings changed; posted with the next frame
   CameraWatch watch_;
 };
 
@@ -260,9 +260,8 @@ struct HistogramElement : NoReadings {
                                        {"watch-time", unless(settings.watch, "watch=false")}});
     const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
     if (settings.overlay && intersection(overlay_of(settings).value().position, {0, 0, width, height}).empty())
-      text =
-          both(text, "overlay-position is " + settings.overlay_position + ", where nothing is drawn: it lies outside " +
-                         "of the frame of " + size_text(width, height));
+      text = both(text, "overlay-position is " + settings.overlay_position +
+                            ", where nothing is drawn: it lies outside " + "the frame of " + size_text(width, height));
     return text;
   }
 

@@ -71,7 +71,7 @@ GstStructure* HistogramSum::message() const {
 
 void CameraWatch::update(const histogram::LumaSums& luma, const GstVideoInfo& video, double seconds,
                          const FrameTimes& times, GstElement* element) {
-  if (luma.pixels == 0) return;  // a region without pixels says nothing
+  if (luma.pixels == 0) return;  // a region without pixels has no luma
   const bool full = range_of(video) == GST_VIDEO_COLOR_RANGE_0_255;
   const double black = full ? 0 : 16, white = full ? 255 : 235;
   const int depth = GST_VIDEO_INFO_COMP_DEPTH(&video, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The output of cudahistogram: the figures of channels, sums over intervals of time, messages.
+// The output of cudahistogram: statistics of channels, sums over time intervals, messages.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@
 
 namespace cudavision {
 
-/// Counts with their statistics. The result points into `counts`.
+/// The statistics of counts. The result points into `counts`.
 std::vector<GstCudaVisionHistogramChannel> describe(const histogram::Counts& counts, int depth);
 
 /// The sum of the counts of the frames for one message.
 class HistogramSum {
  public:
-  /// Adds the counts of the frame that was submitted `age` submits ago. `luma`: of the same frame;
-  /// nullptr if it was not measured.
+  /// Adds the counts of the frame that was submitted `age` submits ago. `luma`: of the same frame; nullptr if not
+  /// measured.
   void add(const histogram::Histogram& histogram, int age, const histogram::LumaSums* luma, const FrameTimes& times);
   bool empty() const { return frames_ == 0; }
   /// Posts a message if frames were added, and starts a new sum.
@@ -35,18 +35,18 @@ class HistogramSum {
   int depth_ = 8;
   guint64 frames_ = 0;
   FrameTimes first_;  ///< times of the first frame
-  /// Timestamps of the first begin and the last end.
+  /// When the first frame begins and the last frame ends, as timestamps.
   GstClockTime begin_ = GST_CLOCK_TIME_NONE, end_ = GST_CLOCK_TIME_NONE;
   histogram::Counts counts_;
   std::optional<histogram::LumaSums> luma_;
 };
 
-/// Divides time into consecutive intervals from the first frame on. The frames of an interval are added up.
+/// Divides time into consecutive intervals, beginning with the first frame. The frames of an interval are added up.
 class Intervals {
  public:
   explicit Intervals(GstClockTime length) : length_(length) {}
 
-  /// Whether a frame is the first one of an interval, except for the first interval.
+  /// Whether a frame is the first one of an interval other than the first interval.
   bool begins(const FrameTimes& frame) {
     const GstClockTime now = time(frame);
     if (!GST_CLOCK_TIME_IS_VALID(now)) return false;
@@ -65,7 +65,7 @@ class Intervals {
     if (length_ == 0) return true;
     const GstClockTime now = time(frame), before = std::exchange(last_, now);
     if (!GST_CLOCK_TIME_IS_VALID(now) || !GST_CLOCK_TIME_IS_VALID(frame.duration)) return false;
-    // In fast playback the time between frames is shorter than their durations.
+    // In fast playback, the time between frames is shorter than their durations.
     const GstClockTime step = before < now ? std::min(now - before, frame.duration) : frame.duration;
     return now + step - begin_ >= length_;
   }
@@ -83,10 +83,10 @@ class Intervals {
   }
 
   GstClockTime length_;
-  GstClockTime begin_ = GST_CLOCK_TIME_NONE, last_ = GST_CLOCK_TIME_NONE;  // of the interval; of the last frame
+  GstClockTime begin_ = GST_CLOCK_TIME_NONE, last_ = GST_CLOCK_TIME_NONE;  // start of the interval; last frame
 };
 
-/// Watches the frames of a camera, and posts the begin and the end of conditions. A new plan takes it over.
+/// Watches the frames of a camera, and posts the beginning and the end of conditions. A new plan takes it over.
 class CameraWatch {
  public:
   /// Judges the next frame. `seconds`: the property watch-time.
@@ -99,7 +99,7 @@ class CameraWatch {
   void post(const std::vector<histogram::Change>& changes, GstElement* element) const;
 
   histogram::Watch watch_;
-  FrameTimes last_;  ///< of the last frame
+  FrameTimes last_;  ///< times of the last frame
 };
 
 }  // namespace cudavision

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// cudaintegral: summed-area tables, and filters on them (docs/elements/cudaintegral.md).
+// cudaintegral: summed-area tables, and filters based on them (docs/elements/cudaintegral.md).
 #include "kernels/integral/integral.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace cudavision {
 namespace {
 
-enum Output { OUTPUT_PASSTHROUGH, OUTPUT_LOCAL };  // from OUTPUT_LOCAL on: plus a local::Operation
+enum Output { OUTPUT_PASSTHROUGH, OUTPUT_LOCAL };  // values from OUTPUT_LOCAL on: OUTPUT_LOCAL plus a local::Operation
 constexpr Choice outputs[] = {
     {OUTPUT_PASSTHROUGH, "passthrough", "The unchanged frame, with its tables in a GstCudaVisionIntegralMeta"},
     {OUTPUT_LOCAL + int(local::Operation::box_mean), "box-mean", "The mean of the window around each pixel"},
@@ -93,7 +93,7 @@ struct IntegralElement : NoReadings {
     if (settings.output == OUTPUT_PASSTHROUGH) return make_tables(settings, context);
     if (context.data)
       return Status::settings("output is " + std::string(nick_of(settings.output, outputs)) +
-                              ": video/x-integral, which is asked for, needs output=passthrough");
+                              ": video/x-integral, which downstream requires, needs output=passthrough");
     return make_filter(settings, context);
   }
 
@@ -145,20 +145,20 @@ struct IntegralElement : NoReadings {
                                        {"sensitivity", only(local::Operation::threshold)},
                                        {"search-radius", only(local::Operation::nlm)},
                                        {"strength", only(local::Operation::nlm)}});
-    // A controller may drive the radius, so the sentence does not name it.
+    // A controller may drive the radius, so the sentence does not give its value.
     if (const int used = local_params(settings).radius; used < settings.radius)
       text = both(text, "radius counts as " + std::to_string(used) + ", the largest with " + output);
     return text;
   }
 
-  /// `type`, or the type that automatic means for this video.
+  /// `type`, or the type that `automatic` selects for this video.
   static integral::SumType resolved(integral::SumType type, const GstVideoInfo& video) {
     integral::Params params;
     params.sum_type = type;
     return integral::describe_tables(params, geometry_of(video))[0].type;
   }
 
-  /// Sets parameters as the caps of video/x-integral ask for. Errors: settings, if they ask for something impossible.
+  /// Sets parameters as the caps video/x-integral require. Errors: settings, if they require something impossible.
   static Status follow_caps(const Settings& settings, const PlanContext& context, integral::Params& params) {
     const Format format = geometry_of(context.video).format;
     if (params.channel == integral::TableChannel::all && whole_channels(format) == 0)
@@ -169,10 +169,10 @@ struct IntegralElement : NoReadings {
     params.sum_type = caps.type;
     if (params.sum_type == integral::SumType::u32 && settings.sum_type != integral::SumType::u32 &&
         resolved(integral::SumType::automatic, context.video) != integral::SumType::u32)
-      return Status::settings("the caps ask for U32LE: sums over " +
+      return Status::settings("the caps request U32LE: sums over " +
                               size_text(GST_VIDEO_INFO_WIDTH(&context.video), GST_VIDEO_INFO_HEIGHT(&context.video)) +
                               " pixels of " + info(format).name +
-                              " need U64LE; ask for that, or set sum-type=u32 for sums modulo 2^32");
+                              " need U64LE; request that, or set sum-type=u32 for sums modulo 2^32");
     params.layout = caps.layout;
     params.channel = caps.channels > 1 ? integral::TableChannel::all : integral::TableChannel::luma;
     params.squared = false;

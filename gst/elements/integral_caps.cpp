@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// video/x-integral: the caps of tables that go out in place of video.
+// video/x-integral: the caps of tables that are sent instead of video.
 #include <algorithm>
 #include <vector>
 
@@ -56,13 +56,13 @@ void set_choices(GstStructure* structure, const char* field, const Values& value
   gst_structure_take_value(structure, field, &list);
 }
 
-/// How many tables a buffer can have for a format: 1 (luma), and the number that channel=all makes.
+/// The numbers of tables that a buffer can have for a format: 1 (luma), and the number that channel=all gives.
 std::vector<int> channel_counts(const FormatInfo& format) {
   const int all = whole_channels(format.format);
   return all > 1 ? std::vector<int>{1, all} : std::vector<int>{1};
 }
 
-/// A width or height (a number, a range, or a list of them) plus `more`. For any other value, all sizes.
+/// A width or height (a number, a range, or a list of these) plus `more`. For any other value, all sizes.
 GValue larger(const GValue* value, int more) {
   const auto moved = [more](int number) { return CLAMP(number, 1, G_MAXINT - 1) + more; };
   if (value && G_VALUE_HOLDS_INT(value)) return as_value(moved(g_value_get_int(value)));
@@ -96,8 +96,8 @@ bool allows(const GstStructure* structure, const char* field, T wanted) {
   return allowed;
 }
 
-/// (transfer full) A structure with the fields that video and its tables share: the size,
-/// to which `more` is added, and the framerate.
+/// (transfer full) A structure with the fields that video and its tables share: the size, to which `more` is added, and
+/// the framerate.
 GstStructure* related(const GstStructure* from, const char* media, int more) {
   GstStructure* to = gst_structure_new_empty(media);
   for (const char* field : {"width", "height"}) {
@@ -169,7 +169,7 @@ GstCaps* fixate_table_caps(GstCaps* choices, const TableCaps& wanted) {
   GstCaps* result = gst_caps_copy_nth(choices, chosen);
   gst_caps_unref(choices);
   GstStructure* structure = gst_caps_get_structure(result, 0);
-  // The wanted type, or else the type with the largest range.
+  // The wanted type if possible, otherwise the type with the largest range.
   for (integral::SumType type :
        {wanted.type, integral::SumType::u64, integral::SumType::f64, integral::SumType::f32, integral::SumType::u32}) {
     const char* name = table_formats[int(type) - int(integral::SumType::u32)].name;

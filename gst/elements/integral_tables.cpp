@@ -20,13 +20,13 @@ GstCudaVisionEntryType entry_type(integral::SumType type) {
 }
 
 const char* channel_name(Role role, integral::TableChannel channel) {
-  constexpr const char* names[] = {"Y", "Cb", "Cr", "R", "G", "B", "A"};  // as Role
+  constexpr const char* names[] = {"Y", "Cb", "Cr", "R", "G", "B", "A"};  // in the order of Role
   return channel == integral::TableChannel::luma ? "luma" : names[int(role)];
 }
 
 gsize bytes_of(const integral::TableInfo& table) { return gsize(table.width) * table.height * table.entry_bytes(); }
 
-/// A memory that is mapped for the backend to write.
+/// A memory that is mapped so that the backend can write it.
 class Block {
  public:
   /// Takes `memory`; nullptr stays unmapped. `gpu`: the device of the memory, or nullptr for system memory.
@@ -41,7 +41,7 @@ class Block {
   GstMemory* memory() const { return memory_.get(); }
   /// To be called when the backend has finished writing.
   void unmap() {
-    if (!memory_ || !std::exchange(mapped_, false)) return;  // without a memory: it was moved
+    if (!memory_ || !std::exchange(mapped_, false)) return;  // without a memory: this object was moved from
     gst_memory_unmap(memory_.get(), &map_);
     if (gpu_) gpu_->release(memory_.get());
   }
@@ -60,25 +60,25 @@ GstMemory* new_system_memory(gsize bytes) {
 }
 
 Status no_memory(gsize bytes) {
-  return Status::resource("no memory can be had for a summed-area table of " + std::to_string(bytes) + " bytes");
+  return Status::resource("there is no memory for a summed-area table of " + std::to_string(bytes) + " bytes");
 }
 
 /// Memories of one size for results that are pushed with buffers. Large memories take long to allocate, so a memory is
 /// reused when nobody else holds it. For one thread. Memories may outlive this object.
 class Recycler {
  public:
-  /// `allocate`: returns (transfer full) a new memory, or nullptr.
+  /// `allocate` returns (transfer full) a new memory, or nullptr.
   explicit Recycler(std::function<GstMemory*()> allocate) : allocate_(std::move(allocate)) {}
 
   /// (transfer full) A memory that nobody else holds; nullptr if none can be allocated.
   GstMemory* take() {
-    constexpr int most_spare = 2;  // more are freed, after a downstream element that held many returned them
+    constexpr int most_spare = 2;  // more are freed, for example after a downstream element returned many
     GstMemory* unused = nullptr;
     int spare = 0;
     memories_.erase(std::remove_if(memories_.begin(), memories_.end(),
                                    [&](const Owned<GstMemory>& memory) {
-                                     // Only this list refers to a memory with one reference,
-                                     // so no other thread can take one.
+                                     // Only this list refers to a memory with one reference, so no other thread can add
+                                     // a reference.
                                      if (GST_MINI_OBJECT_REFCOUNT_VALUE(memory.get()) > 1) return false;
                                      if (!unused) {
                                        unused = memory.get();
@@ -96,7 +96,7 @@ class Recycler {
   std::vector<Owned<GstMemory>> memories_;
 };
 
-/// The data of frames that were submitted and not reported yet.
+/// The data of frames that were submitted but not yet reported.
 template <typename T>
 class ByFrame {
  public:
@@ -220,9 +220,9 @@ class TableData : public Processor {
   const gsize bytes_;  // size of all tables together
   Recycler outputs_, scratches_;
   struct Blocks {
-    Block output, scratch;  // the kernels write the scratch, if the output is in system memory
+    Block output, scratch;  // the kernels write to scratch if the output is in system memory
   };
-  std::optional<Block> next_;  // the output of the next frame
+  std::optional<Block> next_;  // the output for the next frame
   ByFrame<Blocks> blocks_;
 };
 

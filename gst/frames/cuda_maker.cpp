@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Buffers in CUDA memory of arrays. Arrays are ready on the maker's stream,
-// which is the stream of its buffers since GStreamer 1.24.
+// Makes buffers in CUDA memory from arrays. Arrays are ready on the maker's stream, which is the stream of its buffers
+// since GStreamer 1.24.
 //
-//   wrapped (1.24)   the buffer's memory is the array. Its sources are given back when the memory is freed and the GPU
-//                    has done all work submitted until then, because the library that owns the
-//                    array would reuse it at once
-//   copied           one copy on the device, into a buffer of a pool. Its sources are given back when the copy is done
+//   wrapped (1.24)   the buffer's memory is the array. The sources are given back when the memory is freed and the GPU
+//                    has done all work submitted before that, because the library that owns the array would reuse it
+//                    immediately
+//   copied           one copy on the device, into a buffer from a pool. The sources are given back after the copy
 #include <string>
 
 #include "gst/base/cuda/cuda_stream.hpp"
@@ -21,7 +21,7 @@ using cuda::check;
 
 void unref_sources(void* sources) { static_cast<Sources*>(sources)->unref(); }
 
-/// The sources of a wrapped array, and where its consumers work.
+/// The sources of a wrapped array, and the context in which its consumers work.
 struct Wrapped {
   Sources* sources;
   Primary* primary;
@@ -53,8 +53,8 @@ class CudaMaker : public Maker {
   Owned<GstBufferPool> pool_;
 };
 
-/// Whether rows of these planes are read correctly by elements that copy whole memories: they copy rows of the first
-/// plane's width, at its pitch, from the first plane's beginning to the end.
+/// Whether elements that copy whole memories read these planes correctly. Such elements copy rows with the width and
+/// the pitch of the first plane, from the start of the first plane to the end.
 bool copies_as_a_whole(const Image& arrays, gsize offsets[max_planes], gsize& size) {
   const std::ptrdiff_t pitch = arrays.planes[0].pitch;
   const std::size_t width = extent(arrays.geometry, 0).row_bytes;
@@ -91,11 +91,10 @@ Status CudaMaker::wait_for(std::intptr_t stream) {
   const CurrentContext current(primary_.context());
   const CudaEvent event(primary_.context());
   if (current && event.record(stream_of(stream)) && event.hold_up(stream_.handle())) return {};
-  return Status::resource(
-      "the work on an array cannot be waited for: its stream is not one of the device, or CUDA failed");
+  return Status::resource("cannot wait for the work on an array: its stream is not on the device, or CUDA failed");
 }
 
-/// Lets users of a buffer follow this stream, or waits. Errors: resource, late.
+/// Makes users of a buffer wait for this stream on the device, or waits on the host. Errors: resource, late.
 Status CudaMaker::finish(GstBuffer* buffer, int milliseconds) {
   if (stream_.hand_over(GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0)), false)) return {};
   const CudaEvent event(primary_.context());
@@ -104,7 +103,7 @@ Status CudaMaker::finish(GstBuffer* buffer, int milliseconds) {
   return wait_for_event(event, milliseconds, "the GPU has not finished the work on the arrays in the given time");
 }
 
-/// nullptr if that is not possible.
+/// Wraps arrays in a buffer; nullptr if that is not possible.
 GstBuffer* CudaMaker::wrap(const Image& arrays, Sources* sources) const {
   gsize offsets[max_planes] = {}, size = 0;
   if (!copies_as_a_whole(arrays, offsets, size)) return nullptr;
@@ -149,7 +148,7 @@ Result<Maker::Made> CudaMaker::copy(const Image& arrays, Sources* sources, int m
                      "cannot copy an array");
     }
   }
-  // Also after an error: copies of the first planes may be on their way.
+  // Also after an error: copies of the first planes may still be running.
   primary_.after_work_of(stream_.handle(), unref_sources, sources->ref());
   if (status.ok()) status = finish(buffer, milliseconds);
   if (status.ok()) return Made{buffer, true};
@@ -171,7 +170,7 @@ Result<Maker::Made> CudaMaker::buffer_of(const Image& arrays, Sources* sources, 
         can_wrap()
             ? "the arrays must be copied: without a copy, rows of all planes must have the same distance, and each "
               "plane must begin where the rows of the one before end"
-            : "the arrays must be copied: GStreamer can use memory of others from version 1.24 on");
+            : "the arrays must be copied: GStreamer can wrap external memory from version 1.24 on");
   return this->copy(arrays, sources, milliseconds);
 }
 

@@ -36,7 +36,7 @@ class MemoryUse : public CudaUse {
 
 Status failed(const char* what) { return cuda::check(cudaGetLastError(), what); }
 
-/// Returns an error in any case, with CUDA's text if there is one.
+/// Always returns an error, with CUDA's text if there is one.
 Status error_of(const char* what) {
   const Status status = failed(what);
   return status.ok() ? Status::resource(what) : status;
@@ -76,7 +76,7 @@ Status MemoryUse::hand_back(std::intptr_t stream, int milliseconds) {
   const CudaEvent event(primary_.context());
   if (!event.handle()) return error_of("cannot create an event");
   if (stream != -1) {
-    if (!event.record(stream_of(stream))) return error_of("the consumer's stream cannot be waited for");
+    if (!event.record(stream_of(stream))) return error_of("cannot wait for the consumer's stream");
   } else if (!primary_.record_all_work(event.handle())) {  // a driver before CUDA 12.5
     return primary_.wait_for_all_work(milliseconds) ? Status() : Status::late(late);
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tensors of DLPack (https://dmlc.github.io/dlpack/latest/c_api.html). Written in C++ and not in Python, because
-// consumers delete tensors on any thread, without the interpreter's lock,
-// and sometimes after the interpreter has ended.
+// DLPack tensors (https://dmlc.github.io/dlpack/latest/c_api.html). Written in C++ instead of Python, because consumers
+// delete tensors on any thread, without the interpreter's lock, and sometimes after the interpreter has ended.
 #include "gst/frames/dlpack.hpp"
 
 #include "gst/frames/maker.hpp"
@@ -23,7 +22,7 @@ struct Exported {
 template <typename Managed>
 void delete_tensor(Managed* managed) {
   static_cast<Owner*>(managed->manager_ctx)->unref();
-  delete reinterpret_cast<Exported<Managed>*>(managed);  // its first member
+  delete reinterpret_cast<Exported<Managed>*>(managed);  // `managed` is its first member
 }
 
 template <typename Managed>
@@ -36,7 +35,7 @@ Managed* export_tensor(Owner* owner, const CudavisionArray& array) {
   exported->managed.manager_ctx = owner->ref();
   exported->managed.deleter = delete_tensor<Managed>;
   dlpack::Tensor& tensor = exported->managed.tensor;
-  tensor.data = array.data;  // the offset of the plane is in here: some consumers ignore byte_offset
+  tensor.data = array.data;  // includes the offset of the plane, because some consumers ignore byte_offset
   tensor.device = {array.device_type, array.device_id};
   tensor.dimensions = array.dimensions;
   tensor.type = {std::uint8_t(array.code), std::uint8_t(array.bits), 1};
@@ -46,18 +45,18 @@ Managed* export_tensor(Owner* owner, const CudavisionArray& array) {
 }
 
 std::atomic<const CudavisionPython*> python{nullptr};
-std::atomic<int> ending{0};  // sources that another thread deletes
+std::atomic<int> ending{0};  // number of sources that another thread is deleting
 
-/// Waits until no sources are being deleted, but not forever. The caller must not have the interpreter's lock.
+/// Waits until no sources are being deleted, but not forever. The caller must not hold the interpreter's lock.
 void wait_for_deletions() {
   for (int ms = 0; ending > 0 && ms < 10000; ++ms) g_usleep(1000);
 }
 
 }  // namespace
 
-/// Libraries for Python give arrays back under the interpreter's lock, and a thread may have to wait long for this
-/// lock. A streaming thread, and the thread that drops references for all elements, must not wait. So unless this
-/// thread has the lock, another thread deletes the sources.
+/// Python libraries give arrays back under the interpreter's lock, and a thread may have to wait long for this lock. A
+/// streaming thread, and the thread that drops references for all elements, must not wait. So unless the current thread
+/// holds the lock, another thread deletes the sources.
 void Sources::end() {
   const CudavisionPython* interpreter = python.load();
   if (!interpreter || interpreter->holds_gil()) {
@@ -100,7 +99,7 @@ void cudavision_frames_python(const CudavisionPython* functions) {
   if (functions)
     copy = *functions;
   else
-    wait_for_deletions();  // they need the interpreter
+    wait_for_deletions();  // deletions need the interpreter
   python = functions ? &copy : nullptr;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The structures of DLPack 0.8 (unversioned) and 1.0 (versioned), as its specification lays them out.
+// The structures of DLPack 0.8 (unversioned) and 1.0 (versioned), as laid out in its specification.
 #pragma once
 
 #include <cstdint>

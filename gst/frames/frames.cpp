@@ -27,7 +27,7 @@ CudavisionArray plane_array(const Geometry& geometry, int plane, std::ptrdiff_t 
     bytes_of = packing->word_bytes;
     if (packing->words % packing->pixels == 0) channels = packing->words / packing->pixels;
   } else {
-    for (int i = format.set_count - 1; i >= 0; --i)  // the first set of a plane counts: luma in packed 4:2:2
+    for (int i = format.set_count - 1; i >= 0; --i)  // the first set of a plane decides: luma in packed 4:2:2
       if (format.sets[i].plane == plane) channels = format.sets[i].channels;
   }
   CudavisionArray array{};
@@ -50,8 +50,8 @@ int report(const Status& status, char* error, std::size_t room) {
 
 namespace {
 
-/// How long to wait until a frame that will be written has no other users: elements that passed it on or read it may
-/// still drop their references.
+/// How long to wait until a frame to be written has no other users. Elements that passed it on or read it may be about
+/// to drop their references.
 constexpr int writable_wait_ms = 1000;
 
 struct MappedMemory {
@@ -65,7 +65,7 @@ struct MappedMemory {
   const bool ok;
 };
 
-/// The flags that map a memory for reading, in the form that CUDA consumers need.
+/// The flags that map a memory for reading, as CUDA consumers require.
 GstMapFlags read_flags(GstMemory* memory) {
   return GstMapFlags(GST_MAP_READ | (is_cuda_memory(memory) ? Gpu::map_flag() : GstMapFlags(0)));
 }
@@ -78,8 +78,8 @@ Status describe(GstBuffer* buffer, const GstCaps* caps, GstVideoInfo& video) {
   } else {
     const GstVideoMeta* meta = gst_buffer_get_video_meta(buffer);
     if (!meta)
-      return Status::frame("the buffer does not say what it holds: give the caps too, or the sample of the appsink");
-    // The meta describes the whole frame; caps would say the size of its picture, which a crop makes smaller.
+      return Status::frame("the buffer does not describe its content: pass the caps too, or the sample of the appsink");
+    // The meta describes the whole frame. Caps would give the size of its picture, which a crop makes smaller.
     const GstVideoCropMeta* crop = gst_buffer_get_video_crop_meta(buffer);
     const guint width = crop ? crop->width : meta->width, height = crop ? crop->height : meta->height;
     if (crop && (width == 0 || height == 0)) return Status::frame("the buffer's GstVideoCropMeta is empty");
@@ -102,7 +102,7 @@ Status check_alone(GstBuffer* buffer, int most_refs) {
         " references): take samples with frames.pull(appsink), set enable-last-sample=false there, drop other frames "
         "and variables of this buffer, and put no tee before it; or write to a copy");
   for (guint i = 0; i < gst_buffer_n_memory(buffer); ++i) {
-    // Not gst_memory_is_writable(), which asks whether the buffer has only one reference.
+    // Not gst_memory_is_writable(), which would check that the buffer has only one reference.
     GstMemory* memory = gst_buffer_peek_memory(buffer, i);
     if (GST_MINI_OBJECT_REFCOUNT_VALUE(memory) > 1)
       return Status::frame("the frame cannot be written, because another buffer has the same memory: write to a copy");
@@ -118,7 +118,8 @@ Status check_alignment(const CudavisionArray& array, int plane) {
                        " begin at odd addresses, where no array of 16-bit samples can be: convert the frame first");
 }
 
-/// The use of the memory by CUDA consumers, or nothing for system memory. Sets where the arrays are. Errors: resource.
+/// The use of the memory by CUDA consumers, or nothing for system memory. Sets the device of the arrays. Errors:
+/// resource.
 Result<std::unique_ptr<CudaUse>> open_cuda_use(GstMemory* memory, CudavisionArray* arrays, int count) {
   const bool cuda = is_cuda_memory(memory);
   std::unique_ptr<CudaUse> use;
@@ -145,7 +146,7 @@ Result<Owner*> open_frame(GstBuffer* buffer, const GstCaps* caps, int most_refs,
   if (most_refs)
     if (Status status = check_alone(buffer, most_refs); !status.ok()) return status;
   GstMemory* memory = gst_buffer_peek_memory(buffer, 0);
-  // Always mapped for reading: bindings hold references, so the buffer cannot be mapped for writing.
+  // Always mapped for reading, because bindings hold references, which prevent mapping the buffer for writing.
   auto mapped = std::make_shared<MappedFrame>(buffer, video, read_flags(memory));
   if (!mapped->status().ok()) return mapped->status();
   if (most_refs && mapped->has_copies())

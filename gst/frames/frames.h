@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Frames as arrays, for the Python module cudavision.frames, which calls these functions of the plugin by ctypes. Other
-// programs must not use them: the module checks cudavision_frames_abi(), and both change together.
+// Frames as arrays, for the Python module cudavision.frames, which calls these functions of the plugin through ctypes.
+// Other programs must not use them: the module checks cudavision_frames_abi(), and both change together.
 // gst/python/cudavision/_library.py has the same structures.
 //
 //   GstBuffer ──cudavision_frame_open()──▶ Owner ──cudavision_dlpack_new()──▶ DLManagedTensor ──▶ NumPy, PyTorch …
-//      ▲                                    │ each tensor has a reference to the owner; the owner holds the buffer,
+//      ▲                                    │ each tensor holds a reference to the owner; the owner holds the buffer,
 //      └──── when the GPU has done all ─────┘ so the pool cannot reuse it
 //   GstBuffer ◀──cudavision_maker_make()── arrays ◀── sources (tensors or Python objects), which the buffer keeps
 //
-// Functions that can fail return 0, or 1: a wrong argument, 2: CUDA or memory failed, 3: the buffer does not hold such
-// a frame, 4: it took longer than the given time. They write one sentence to `error`, which has room for `room` bytes.
+// Functions that can fail return 0, or 1: wrong argument, 2: CUDA or memory failed, 3: the buffer does not hold such a
+// frame, 4: the given time was exceeded. They write one sentence to `error`, which has room for `room` bytes.
 #pragma once
 
 #include <gst/gst.h>
@@ -20,7 +20,7 @@
 #define CUDAVISION_FRAMES_API extern "C" __attribute__((visibility("default")))
 #define CUDAVISION_FRAMES_ABI 4
 
-/// An array: where it is, and its layout. A row has no gaps; rows are `strides[0]` bytes apart.
+/// An array: its address and layout. Elements of a row are contiguous; rows are `strides[0]` bytes apart.
 struct CudavisionArray {
   void* data;
   std::int32_t device_type;  ///< 1: system memory, 2: CUDA memory, as in DLPack
@@ -34,13 +34,14 @@ struct CudavisionArray {
 };
 
 struct CudavisionFrame {
-  char format[16];  ///< its GStreamer name
+  char format[16];  ///< the GStreamer name
   std::int32_t width, height;
   std::int32_t n_planes;
   CudavisionArray planes[4];
 };
 
-/// What keeps the memory of an imported array: a DLManagedTensor (versioned or not), or a reference to a Python object.
+/// The object that owns the memory of an imported array: a DLManagedTensor (versioned or not), or a reference to a
+/// Python object.
 struct CudavisionSource {
   void* managed;
   std::int32_t versioned;
@@ -65,13 +66,13 @@ using CudavisionOwner = cudavision::frames::Owner;
 using CudavisionMaker = cudavision::frames::Maker;
 
 CUDAVISION_FRAMES_API int cudavision_frames_abi();
-/// To be called once, before anything else; with nullptr when the interpreter ends.
-/// From then on references to objects are not dropped.
+/// To be called once, before any other function, and with nullptr when the interpreter ends. After that, references to
+/// objects are not dropped.
 CUDAVISION_FRAMES_API void cudavision_frames_python(const CudavisionPython* functions);
 
 /// Opens a video frame. `caps`: the caps of the frame, or nullptr if the buffer has a GstVideoMeta. `most_refs`: 0 for
-/// arrays to read; otherwise arrays may be written if the buffer has at most this number of references (waits up to 1 s
-/// for that).
+/// arrays that are only read; otherwise arrays may be written if the buffer has at most this many references (waits for
+/// this for up to 1 s).
 CUDAVISION_FRAMES_API int cudavision_frame_open(GstBuffer* buffer, const GstCaps* caps, int most_refs,
                                                 CudavisionFrame* frame, CudavisionOwner** owner, char* error,
                                                 std::size_t room);
@@ -80,44 +81,43 @@ CUDAVISION_FRAMES_API int cudavision_frame_open(GstBuffer* buffer, const GstCaps
 CUDAVISION_FRAMES_API int cudavision_memory_open(GstBuffer* buffer, GstMemory* memory, std::size_t bytes,
                                                  CudavisionArray* array, CudavisionOwner** owner, char* error,
                                                  std::size_t room);
-/// An owner that keeps a buffer, for data of its metas in system memory.
+/// An owner that keeps a buffer alive, for data of its metas in system memory.
 CUDAVISION_FRAMES_API CudavisionOwner* cudavision_buffer_keep(GstBuffer* buffer);
 CUDAVISION_FRAMES_API void cudavision_owner_unref(CudavisionOwner* owner);
-/// Makes later work of a stream follow the work that still writes the memory, on the device. `stream`: 1 (legacy
-/// default stream), 2 (per-thread default stream), a handle, or −1 for none:
-/// then it only records that others may use the memory.
+/// Makes later work of a stream wait, on the device, for the work that is still writing the memory. `stream`: 1 (legacy
+/// default stream), 2 (per-thread default stream), a handle, or −1 for none: then it only records that others may use
+/// the memory.
 CUDAVISION_FRAMES_API int cudavision_owner_wait(CudavisionOwner* owner, std::intptr_t stream, char* error,
                                                 std::size_t room);
-/// Makes users of the buffer follow the work of a stream so far; −1: of all streams of the device's primary context.
-/// Waits on the host, and no longer than `milliseconds`, if the memory has no stream.
+/// Makes users of the buffer wait for the work of a stream so far; −1: of all streams of the device's primary context.
+/// If the memory has no stream, waits on the host, at most `milliseconds`.
 CUDAVISION_FRAMES_API int cudavision_owner_hand_back(CudavisionOwner* owner, std::intptr_t stream, int milliseconds,
                                                      char* error, std::size_t room);
-/// Makes a DLManagedTensor, or a DLManagedTensorVersioned, that has a reference to the owner.
+/// Makes a DLManagedTensor, or a DLManagedTensorVersioned, which holds a reference to the owner.
 CUDAVISION_FRAMES_API void* cudavision_dlpack_new(CudavisionOwner* owner, const CudavisionArray* array, int versioned);
 /// The destructor of a capsule: deletes a tensor that nobody consumed.
 CUDAVISION_FRAMES_API void cudavision_capsule_destroyed(void* capsule);
-/// The number of owners that were given up and that the GPU may still use.
-/// Waits for them for at most this number of milliseconds.
+/// The number of owners that were released but that the GPU may still use. Waits for them for at most `milliseconds`.
 CUDAVISION_FRAMES_API int cudavision_frames_drain(int milliseconds);
 
 /// (transfer full) The GstContext of a device's primary CUDA context. PyTorch, CuPy, JAX and Numba use this context.
 CUDAVISION_FRAMES_API int cudavision_frames_context(int device_id, GstContext** context, char* error, std::size_t room);
 
-/// Gives the planes that a frame of this format and size has, with tightly packed rows and without data.
+/// Returns the planes of a frame with this format and size, with tightly packed rows and without data.
 CUDAVISION_FRAMES_API int cudavision_frame_layout(const char* format, int width, int height, CudavisionFrame* frame,
                                                   char* error, std::size_t room);
-/// Makes buffers in CUDA memory of frames of one format and size.
-/// `stream` receives the stream that must follow the work on the arrays.
+/// Makes an object that makes CUDA buffers for frames of one format and size. `stream` receives the stream on which the
+/// arrays must be ready.
 CUDAVISION_FRAMES_API int cudavision_maker_new(const char* format, int width, int height, int device_id,
                                                CudavisionMaker** maker, std::intptr_t* stream, char* error,
                                                std::size_t room);
 CUDAVISION_FRAMES_API void cudavision_maker_free(CudavisionMaker* maker);
-/// Makes the maker's stream follow the work of another stream so far.
+/// Makes the maker's stream wait for the work of another stream so far.
 CUDAVISION_FRAMES_API int cudavision_maker_wait(CudavisionMaker* maker, std::intptr_t stream, char* error,
                                                 std::size_t room);
-/// Makes a buffer (transfer full) of arrays that have the layout of cudavision_frame_layout(), except the distance of
-/// rows. Takes ownership of the sources, even if it fails. `maker`: nullptr for system memory, which is never copied.
-/// `copy`: 0: if necessary, 1: yes, 2: no. `copied` receives whether the arrays were copied.
+/// Makes a buffer (transfer full) from arrays that have the layout of cudavision_frame_layout(), except the distance
+/// between rows. Takes ownership of the sources, even if it fails. `maker`: nullptr for system memory, which is never
+/// copied. `copy`: 0: if necessary, 1: always, 2: never. `copied` receives whether the arrays were copied.
 CUDAVISION_FRAMES_API int cudavision_maker_make(CudavisionMaker* maker, const CudavisionFrame* frame,
                                                 const CudavisionSource* sources, int n_sources, int copy,
                                                 int milliseconds, GstBuffer** buffer, int* copied, char* error,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Arrays that become buffers: the functions of frames.h, and buffers in system memory.
-// cuda_maker.cpp makes buffers in CUDA memory.
+// Turns arrays into buffers: the functions of frames.h, and buffers in system memory. cuda_maker.cpp makes buffers in
+// CUDA memory.
 #include "gst/frames/maker.hpp"
 
 #include <string>

@@ -12,7 +12,7 @@
 
 namespace cudavision::frames {
 
-/// What keeps imported arrays, until the last reference to this is dropped, on any thread.
+/// The objects that own imported arrays, until the last reference is dropped, on any thread.
 class Sources {
  public:
   Sources(const CudavisionSource* sources, int count) : sources_(sources, sources + count) {}
@@ -37,32 +37,32 @@ class Sources {
 
 enum class Copy { if_necessary, always, never };
 
-/// Makes buffers in CUDA memory of arrays.
+/// Makes buffers in CUDA memory from arrays.
 class Maker {
  public:
   virtual ~Maker() = default;
 
-  /// Errors: settings, resource.
+  /// Makes a maker. Errors: settings, resource.
   static Result<std::unique_ptr<Maker>> make(const Geometry& geometry, int device_id);
 
   /// The stream on which the arrays must be ready.
   virtual std::intptr_t stream() const = 0;
-  /// Makes stream() follow the work of another stream so far. Errors: resource.
+  /// Makes stream() wait for the work of another stream so far. Errors: resource.
   virtual Status wait_for(std::intptr_t stream) = 0;
 
   struct Made {
     GstBuffer* buffer;  ///< transfer full
     bool copied;
   };
-  /// Makes a buffer of arrays of the device, and keeps references to the sources as long as they are needed. Errors:
-  /// frame, if arrays would have to be copied and must not; resource; late.
+  /// Makes a buffer from arrays on the device, and keeps references to the sources as long as they are needed. Errors:
+  /// frame, if arrays must be copied but may not be; resource; late.
   virtual Result<Made> buffer_of(const Image& arrays, Sources* sources, Copy copy, int milliseconds) = 0;
 };
 
 /// (transfer full) A buffer in system memory that consists of the arrays.
 GstBuffer* system_buffer_of(const Image& arrays, Sources* sources);
 
-/// Adds the meta that says where the planes are: at `offsets` bytes from the beginning of the buffer.
+/// Adds the meta that describes where the planes are: `offsets` bytes from the start of the buffer.
 void describe_layout(GstBuffer* buffer, const Image& picture, const gsize* offsets);
 
 }  // namespace cudavision::frames

@@ -11,9 +11,9 @@
 
 namespace cudavision::frames {
 
-/// Keeps a buffer, and its memory mapped. References are counted, because arrays of several libraries hold them, and
-/// drop them on any thread. Dropping the last reference ends the owner; in CUDA memory it ends when the GPU no longer
-/// uses the memory.
+/// Keeps a buffer and the mapping of its memory. References are counted, because arrays of several libraries hold them
+/// and drop them on any thread. Dropping the last reference ends the owner; in CUDA memory it ends when the GPU no
+/// longer uses the memory.
 class Owner {
  public:
   /// `mapping` is freed together with the owner.
@@ -38,7 +38,7 @@ class Owner {
       delete this;
   }
 
-  /// nullptr for system memory.
+  /// The use by CUDA consumers; nullptr for system memory.
   CudaUse* cuda() const { return cuda_.get(); }
 
  private:
@@ -48,8 +48,8 @@ class Owner {
   const std::unique_ptr<CudaUse> cuda_;
 };
 
-/// The layout of a plane whose rows are `pitch` bytes apart, without data.
-/// In packed 4:2:2 each pair is a luma and a chroma sample.
+/// The layout of a plane whose rows are `pitch` bytes apart, without data. In packed 4:2:2, each pair is a luma and a
+/// chroma sample.
 CudavisionArray plane_array(const Geometry& geometry, int plane, std::ptrdiff_t pitch);
 
 /// Writes the message to `error`, and returns the number for it (see frames.h).

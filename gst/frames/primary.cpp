@@ -15,7 +15,7 @@
 namespace cudavision::frames {
 namespace {
 
-/// How many actions wait.
+/// The number of waiting actions.
 std::atomic<int> waiting{0};
 
 Status no_device(int device_id, int count) {
@@ -84,7 +84,7 @@ void Primary::after_work_of(CUstream stream, void (*action)(void*), void* data) 
   after([stream](cudaEvent_t event) { return cudaEventRecord(event, stream) == cudaSuccess; }, action, data);
 }
 
-/// Calls action(data) on the thread when the event that record(event) records is reached.
+/// Calls action(data) on the thread when the event recorded by record(event) is reached.
 template <typename Record>
 void Primary::after(Record&& record, void (*action)(void*), void* data) {
   cudaEvent_t event = nullptr;
@@ -112,8 +112,8 @@ bool Primary::wait_for_all_work(int milliseconds) {
   return *done;
 }
 
-/// The thread: waits for each event in turn, and calls its action. If the device failed, it does not wait, because
-/// nothing works there afterwards.
+/// The thread: waits for each event in order, and calls its action. If the device failed, it does not wait, because the
+/// device no longer works.
 void* Primary::run(void* self) {
   auto* primary = static_cast<Primary*>(self);
   for (;;) {

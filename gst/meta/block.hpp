@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Code that the metas share. It does not need the C++ runtime library, so that applications in C need not load it.
+// Code that the metas share. It does not use the C++ runtime library, so C applications need not load it.
 #pragma once
 
 #include "gst/meta/prelude.h"
 
 namespace cudavision {
 
-/// The value that make() returned when this was first called with `location`.
+/// The value that make() returned on the first call of this function with `location`.
 template <typename Make>
 gsize once(gsize* location, Make make) {
   if (g_once_init_enter(location)) g_once_init_leave(location, gsize(make()));
   return *location;
 }
 
-/// A meta of plain members. The member `block` points to a g_atomic_rc_box that copies of the meta share. `clear` frees
-/// the data that the block refers to; it may be null.
+/// A meta with plain members. The member `block` points to a g_atomic_rc_box that copies of the meta share. `clear`
+/// frees the data that the block refers to; it may be null.
 template <auto block, auto clear>
 struct BlockMeta;
 
@@ -24,7 +24,7 @@ struct BlockMeta<block, clear> {
     return gst_meta_register(api, name, sizeof(Meta), init, free, transform);
   }
 
-  /// Adds a meta with the members of `model`, and takes the reference of `model` to the block.
+  /// Adds a meta with the members of `model`, and takes over the reference of `model` to the block.
   static Meta* add(GstBuffer* buffer, const GstMetaInfo* info, Meta* model) {
     auto* meta = reinterpret_cast<Meta*>(gst_buffer_add_meta(buffer, info, model));
     release(model);

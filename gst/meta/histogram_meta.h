@@ -41,7 +41,7 @@ typedef struct _GstCudaVisionHistogramMeta GstCudaVisionHistogramMeta;
  * @saturated: share of the samples, 0 to 1, in the bins of 0 and of 2^depth − 1
  *
  * One channel of a frame. Values are sample values of the format, 0 to 2^depth − 1. A bin of several values counts as
- * their middle, so all figures are exact if bins ≥ 2^depth. Without samples all figures are 0.
+ * their middle, so all statistics are exact if bins ≥ 2^depth. Without samples, all are 0.
  */
 struct _GstCudaVisionHistogramChannel {
   const gchar* name;
@@ -73,7 +73,7 @@ struct _GstCudaVisionHistogramChannel {
  *
  * How often each value occurs in a frame. The data that the meta points to live as long as the meta. They must not be
  * changed, because the metas of copies of the buffer share them. A copy of the whole buffer also has the meta; a copy
- * of a region and the result of a transformation (scaling, …) do not have it.
+ * of a region and the result of a transformation (such as scaling) do not.
  */
 struct _GstCudaVisionHistogramMeta {
   GstMeta meta;
@@ -100,10 +100,10 @@ const GstMetaInfo* gst_cuda_vision_histogram_meta_get_info(void);
  * @bins: number of bins of each channel, 2 to %GST_CUDA_VISION_HISTOGRAM_MAX_BINS
  * @depth: bits of a sample, 1 to 16
  * @n_channels: number of channels, 1 to %GST_CUDA_VISION_HISTOGRAM_MAX_CHANNELS
- * @channels: (array length=n_channels): the channels; their names, @bins counts each, and figures are copied
+ * @channels: (array length=n_channels): the channels; their names, @bins counts each, and statistics are copied
  *
- * Adds a histogram to a buffer. The caller computes the figures; this function does not. The sharpness is negative at
- * first; the caller may set it in the meta.
+ * Adds a histogram to a buffer. The caller computes the statistics. The sharpness is negative at first; the caller may
+ * set it in the meta.
  *
  * Returns: (transfer none): the meta
  */

@@ -28,7 +28,7 @@ bool is_valid(const Table& table) {
   return gst_memory_get_sizes(table.memory, nullptr, nullptr) / row >= table.height;
 }
 
-/// The sum over a rectangle. Differences of unsigned sums are right even if the sums overflowed.
+/// The sum over a rectangle. Differences of unsigned sums are correct even if the sums overflowed.
 template <typename Entry>
 gdouble rectangle_sum(const Entry* entries, gsize row, bool padded, gsize x0, gsize y0, gsize x1, gsize y1) {
   const auto before = [=](gsize x, gsize y) {

@@ -14,16 +14,16 @@ G_BEGIN_DECLS
  * GstCudaVisionTableLayout:
  * @GST_CUDA_VISION_TABLE_LAYOUT_INCLUSIVE: W × H entries for W × H samples: entry (x, y) sums columns 0 to x of rows 0
  * to y
- * @GST_CUDA_VISION_TABLE_LAYOUT_PADDED: (W + 1) × (H + 1) entries for W × H samples: entry (x, y) sums the samples left
- * of x and above y; the first row and column are zero, as in OpenCV
+ * @GST_CUDA_VISION_TABLE_LAYOUT_PADDED: (W + 1) × (H + 1) entries for W × H samples: entry (x, y) sums the samples to
+ * the left of x and above y; the first row and column are zero, as in OpenCV
  *
- * The samples that an entry of a summed-area table sums.
+ * The set of samples that an entry of a summed-area table sums.
  */
 typedef enum { GST_CUDA_VISION_TABLE_LAYOUT_INCLUSIVE, GST_CUDA_VISION_TABLE_LAYOUT_PADDED } GstCudaVisionTableLayout;
 
 /**
  * GstCudaVisionEntryType:
- * @GST_CUDA_VISION_ENTRY_TYPE_U32: #guint32, modulo 2^32: the sum over a rectangle is right if it is below 2^32 itself
+ * @GST_CUDA_VISION_ENTRY_TYPE_U32: #guint32, modulo 2^32: the sum over a rectangle is correct if it is below 2^32
  * @GST_CUDA_VISION_ENTRY_TYPE_U64: #guint64, exact
  * @GST_CUDA_VISION_ENTRY_TYPE_F32: #gfloat, the exact sum, rounded
  * @GST_CUDA_VISION_ENTRY_TYPE_F64: #gdouble, the exact sum, rounded
@@ -47,7 +47,7 @@ typedef struct _GstCudaVisionIntegralMeta GstCudaVisionIntegralMeta;
  * @type: the type of an entry
  * @width: number of entries in a row
  * @height: number of rows
- * @memory: the entries, row after row without gaps, from the beginning of the memory: system memory or CUDA memory
+ * @memory: the entries, row by row without gaps, from the start of the memory: system memory or CUDA memory
  *
  * One summed-area table.
  */
@@ -72,7 +72,7 @@ struct _GstCudaVisionIntegralTable {
  *
  * Summed-area tables (integral images) of a frame. The data that the meta points to live as long as the meta. They must
  * not be changed, because the metas of copies of the buffer share them. A copy of the whole buffer also has the meta; a
- * copy of a region and the result of a transformation (scaling, …) do not have it.
+ * copy of a region and the result of a transformation (such as scaling) do not.
  */
 struct _GstCudaVisionIntegralMeta {
   GstMeta meta;
@@ -111,8 +111,8 @@ const GstMetaInfo* gst_cuda_vision_integral_meta_get_info(void);
  * @buffer: a writable #GstBuffer
  * @layout: layout of all tables
  * @n_tables: number of tables, at least 1
- * @tables: (array length=n_tables): the tables; names are copied, and the meta takes its own references to the
- * memories, which must be large enough
+ * @tables: (array length=n_tables): the tables; names are copied, and the meta adds references to the memories, which
+ * must be large enough
  *
  * Adds summed-area tables to a buffer. CUDA memory must have been written through a map with %GST_MAP_WRITE and
  * GST_MAP_CUDA, or be marked GST_CUDA_MEMORY_TRANSFER_NEED_DOWNLOAD, so that it is downloaded when the CPU reads it.
@@ -150,10 +150,10 @@ gint gst_cuda_vision_integral_meta_get_channel(const GstCudaVisionIntegralMeta* 
  * gst_cuda_vision_integral_meta_map_table:
  * @meta: a #GstCudaVisionIntegralMeta
  * @index: index of the table, below `meta->n_tables`
- * @map: (out): `map->data` has the entries; `map->size` may be larger than they need
+ * @map: (out): `map->data` holds the entries; `map->size` may be larger than needed
  *
- * Maps a table into system memory for reading. A table in CUDA memory is downloaded, which waits for the GPU; further
- * maps of the same table do not download it again. The meta, and so its buffer, must live until
+ * Maps a table into system memory for reading. A table in CUDA memory is downloaded, which waits for the GPU. Later
+ * calls for the same table do not download it again. The meta, and therefore its buffer, must live until
  * gst_cuda_vision_integral_meta_unmap_table().
  *
  * Returns: whether the table could be mapped

@@ -20,7 +20,7 @@ if [[ ! -x $build-venv/bin/pyproject-build ]]; then
   "$build-venv/bin/pip" install --quiet build
 fi
 mkdir -p "$out"
-# The same bytes again from the same source: files are dated by the release.
+# The same source gives the same bytes, because files get the date of the release.
 SOURCE_DATE_EPOCH=$(date --date="$(sed -n 's/^ -- .*>  //p' "$root/debian/changelog" | head -1)" +%s)
 export SOURCE_DATE_EPOCH
 umask 022

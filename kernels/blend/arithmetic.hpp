@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The arithmetic of one pixel, shared by both backends: rounding, key, operators, and laying a pixel over another.
-// class Blend has the formulas. Both backends must call these functions in the same order,
-// to give the same results.
+// class Blend has the formulas. Both backends must call these functions in the same order to give the same results.
 #pragma once
 
 #include <cmath>
@@ -13,8 +12,8 @@ namespace cudavision::blend {
 
 // ---- Rounding -------------------------------------------------------------------------------------------------------
 
-/// Numbers around 1.5 · 2^23 are 1 apart: adding this to a number below 2^22 and subtracting it again rounds the number
-/// half to even, without a branch. Adding 0 instead leaves the number unchanged.
+/// Floats around 1.5 · 2^23 differ by 1. So adding this to a number below 2^22 and subtracting it again rounds the
+/// number half to even, without a branch. Adding 0 instead leaves the number unchanged.
 inline constexpr float round_bias = 0x1.8p23f;
 CUDAVISION_HOST_DEVICE inline float rounded(float x, float rounding = round_bias) { return (x + rounding) - rounding; }
 /// Added before rounding to nearest, this rounds the result down. compositor's quotients are at least 1/256 apart, so
@@ -36,7 +35,7 @@ CUDAVISION_HOST_DEVICE inline float rounded_alpha(const Layer& layer, float x) {
 
 CUDAVISION_HOST_DEVICE inline float reciprocal(float x) {
 #ifdef __CUDA_ARCH__
-  float y;  // accurate to two units in the last place, as __fdividef(1, x); not for numbers below 2^-126
+  float y;  // accurate to two units in the last place, like __fdividef(1, x); not for numbers below 2^-126
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 #else
@@ -77,7 +76,7 @@ CUDAVISION_HOST_DEVICE inline std::uint32_t sample_value(const Layer& layer, T s
 
 // ---- Key ------------------------------------------------------------------------------------------------------------
 
-/// The key's weight of a pixel at this distance from the key, in steps of 1/255: 0 if the pixel matches, up to 1.
+/// The key's weight for a pixel at this distance from the key, in steps of 1/255: 0 if the pixel matches, up to 1.
 CUDAVISION_HOST_DEVICE inline float key_weight(const Layer& layer, float distance) {
   return saturated(distance * layer.key_scale - layer.key_offset);
 }
@@ -88,12 +87,12 @@ CUDAVISION_HOST_DEVICE inline float key_weight(const Layer& layer, const float* 
 
 // ---- Operators ------------------------------------------------------------------------------------------------------
 
-/// Whether an operator computes R', G' and B' by operate(). Other operators blend samples of the output's format.
+/// Whether an operator computes R', G' and B' with operate(). Other operators blend samples of the output's format.
 CUDAVISION_HOST_DEVICE constexpr bool operates_on_rgb(Operator op) {
   return op >= Operator::subtract && op <= Operator::max;
 }
 
-/// Applies an operator to one of R', G', B' of 0–1. d: the picture below, s: the pad.
+/// Applies an operator to one of R', G', B' (0–1). d: the picture below, s: the pad.
 template <Operator Op>
 CUDAVISION_HOST_DEVICE inline float operate(float d, float s) {
   switch (Op) {
@@ -118,18 +117,17 @@ CUDAVISION_HOST_DEVICE inline float operate(float d, float s) {
   return s;
 }
 
-/// Properties of the matrices between the output's samples and R', G', B'.
-/// Knowing them saves instructions and changes no bit.
+/// Properties of the matrices between the output's samples and R', G', B'. They save instructions and change no bit.
 enum class Matrices {
   any,
   /// R' is computed without Cb, and B' without Cr. R', G', B' of 0–1 give valid samples,
   /// except that chroma can exceed the largest sample.
   bounded,
-  /// Samples are R', G', B', all scaled and shifted alike; R', G', B' of 0–1 give valid samples.
+  /// Samples are R', G', B' with the same scale and offset; R', G', B' of 0–1 give valid samples.
   equal,
 };
-/// The properties of these matrices. The results of fused multiply-adds are monotonic in each argument,
-/// so it is enough to test the corners.
+/// The properties of the target's matrices. The results of fused multiply-adds are monotonic in each argument, so
+/// testing the corners is sufficient.
 inline Matrices matrices_of(const Target& target) {
   const Matrix &to = target.to_rgb, &from = target.from_rgb;
   bool scales = true, bounded = to.m[0][1] == 0 && to.m[2][2] == 0;
@@ -150,7 +148,7 @@ inline Matrices matrices_of(const Target& target) {
 /// Lays pixel s over pixel d. Both hold samples of the output; s[3] is the pad's own alpha in steps of the output's
 /// alpha. k: the key's weight. Channels: channels of the output, 1 for gray, 3 for colors, 4 with alpha. With
 /// Matrices::equal, the colors of a pixel whose alpha becomes 0 are undefined. to_rgb: the factors from the colors of s
-/// to R', G', B'; the constants are the target's.
+/// to R', G', B'; the constants are those of the target.
 template <Operator Op, int Channels, Matrices Known = Matrices::any>
 CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& layer, float k, const Matrix& to_rgb,
                                              const float (&s)[4], float (&d)[4]) {
@@ -167,7 +165,7 @@ CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& 
   if (operates_on_rgb(Op)) {
     const float(&from)[3][4] = target.from_rgb.m;
     const auto row = [&](const Matrix& matrix, int c, const float(&v)[4]) {
-      const bool same = colors == 1 || Known == Matrices::equal;  // the same weight for all colors
+      const bool same = colors == 1 || Known == Matrices::equal;  // all colors have the same weight
       const float(&to)[3][4] = matrix.m, constant = target.to_rgb.m[same ? 0 : c][3];
       if (same) return to[0][0] * v[c] + constant;
       if (Known == Matrices::bounded && c != 1) return to[c][0] * v[0] + (to[c][2 - c / 2] * v[2 - c / 2] + constant);

@@ -29,7 +29,7 @@ Status check_frame(const char* name, const Geometry& geometry) {
 Status validate(const Pad& pad) {
   Status status = check_range("alpha", pad.alpha, 0, 1);
   for (double value : pad.key.color)
-    if (status.ok() && !(value >= 0 && value <= 1))  // also refuses NaN
+    if (status.ok() && !(value >= 0 && value <= 1))  // also rejects NaN
       status =
           Status::settings("key-color is " + number_text(value) + ": it must be 0 to 1 in each of red, green and blue");
   if (status.ok()) status = check_range("key-tolerance", pad.key.tolerance, 0, 255);
@@ -46,14 +46,14 @@ Status validate(const Pad& pad) {
       (crop.x < 0 || crop.y < 0 || crop.x > geometry.width - crop.width || crop.y > geometry.height - crop.height))
     return Status::settings("the crop is " + std::to_string(crop.width) + "x" + std::to_string(crop.height) + " at (" +
                             std::to_string(crop.x) + ", " + std::to_string(crop.y) +
-                            "): it must lie inside of the picture of " + std::to_string(geometry.width) + "x" +
+                            "): it must lie inside the picture of " + std::to_string(geometry.width) + "x" +
                             std::to_string(geometry.height));
   return {};
 }
 
 namespace {
 
-/// Checks and resolves the pads of each frame, and hands them to the backend.
+/// Checks and resolves the pads of each frame, and passes them to the backend.
 class LayeredBlend final : public Blend {
  public:
   LayeredBlend(const Geometry& geometry, const Color& color, Division division, Backend backend,

@@ -18,14 +18,14 @@ inline constexpr int max_side = 32768;        ///< largest width and height of P
 inline constexpr int max_position = 1 << 24;  ///< largest |x| and |y| of Pad::place, in pixels
 
 /// How a pad is combined with the picture below it. Blend has the formulas. subtract … max are computed on R'G'B'. A
-/// new operator of this kind must be placed among them.
+/// new operator of this kind must be listed among them.
 enum class Operator : std::uint8_t { source, over, add, subtract, multiply, screen, difference, min, max, average };
 /// How a pad is scaled. Blend has the formulas.
 enum class Interpolation : std::uint8_t { nearest, bilinear, area };
 
 /// How samples encode R'G'B' of 0–1. Limited range: luma and RGB use 16–235, chroma uses 16–240 around 128, in steps of
-/// 2^(depth − 8). Full range: 0 … 2^depth − 1, chroma around 2^(depth − 1). A change of depth is therefore a shift in
-/// limited range, and a factor of (2^to − 1) / (2^from − 1) in full range. Alpha always uses the full range.
+/// 2^(depth − 8). Full range: 0 … 2^depth − 1, chroma around 2^(depth − 1). So a change of depth is a shift in limited
+/// range, and a factor of (2^to − 1) / (2^from − 1) in full range. Alpha always uses the full range.
 struct Color {
   LumaMatrix matrix = LumaMatrix::bt601;  ///< for YUV and gray; not used for RGB
   bool limited = false;
@@ -48,7 +48,7 @@ struct Key {
   std::array<double, 3> color{};  ///< R'G'B', 0–1
   /// 0–255: a pixel matches if no channel differs by more than tolerance / 255; 0: exact match only.
   double tolerance = 0;
-  double softness = 0;  ///< 0–255: from tolerance to tolerance + softness the pad fades in
+  double softness = 0;  ///< 0–255: the pad fades in from tolerance to tolerance + softness
 };
 
 /// One picture, its place, and how it is blended.
@@ -76,11 +76,11 @@ struct Background {
   std::uint32_t argb = 0xff000000;  ///< the color, for Kind::color
 };
 
-/// How a picture fills a box of another aspect ratio.
+/// How a picture fills a box with another aspect ratio.
 enum class SizingPolicy : std::uint8_t {
   none,               ///< stretch the picture to the box
-  keep_aspect_ratio,  ///< make the picture as large as fits, and center it
-  fill,               ///< fill the box, and crop the picture at two sides
+  keep_aspect_ratio,  ///< make the picture as large as the box allows, and center it
+  fill,               ///< fill the box, and crop two sides of the picture
 };
 struct Fit {
   Rect place, crop;  ///< values for Pad::place and Pad::crop
@@ -92,17 +92,16 @@ Fit fit(const Rect& box, int width, int height, double pixel_aspect, SizingPolic
 struct GridShape {
   int columns, rows;
 };
-/// Columns and rows of a photo wall of `count` pads. A value of 0 makes the wall as square as possible.
+/// The columns and rows of a photo wall of `count` pads. A value of 0 makes the wall as square as possible.
 GridShape grid_shape(int count, int columns, int rows);
-/// The cells of a photo wall, row by row. Cells have equal size and are `gap` pixels apart. width, height: the output's
-/// size in pixels.
-/// A pad that gets no cell gets an empty rectangle.
+/// The cells of a photo wall, row by row. Cells have equal sizes and are `gap` pixels apart. width, height: size of the
+/// output in pixels. A pad without a cell gets an empty rectangle.
 std::vector<Rect> grid_layout(int count, int columns, int rows, int gap, int width, int height);
 
 /// Checks the parameters of a pad. Errors: settings, with the property's name.
 Status validate(const Pad& pad);
 
-/// A plan that composes pictures. Make it once for an output and submit it for each frame, on one stream at a time.
+/// A plan that composes pictures. It is made once for an output and submitted for each frame, on one stream at a time.
 /// The format, the size and the number of pads (up to 64) may change from frame to frame.
 ///
 /// Precision. Each pad is scaled, then converted to the color space of the output by one matrix (equal color
@@ -112,7 +111,7 @@ Status validate(const Pad& pad);
 ///
 /// Rounding as in GStreamer's compositor. With 8-bit output, `over` and `add` round after each pad, so that many pads
 /// give the same result as in compositor: the pad's samples are rounded before blending, and the result after blending.
-/// A pad with a soft key is not rounded. Division says how alpha is rounded.
+/// A pad with a soft key is not rounded. Division determines how alpha is rounded.
 ///
 /// Scaling. Output pixel i of a pad shows the source position u = crop.x + (i + ½)·crop.width / place.width; a
 /// subsampled plane is read at u / 2.
@@ -153,7 +152,8 @@ class Blend {
   Blend() = default;
 };
 
-/// `color`: color encoding of the output. Errors: settings (the size; a backend that is not built in), resource.
+/// Makes a plan. `color`: the color encoding of the output. Errors: settings (the size; a backend that is not built
+/// in), resource.
 Result<std::unique_ptr<Blend>> make(const Geometry& geometry, const Color& color, Backend backend,
                                     Division division = Division::nearest);
 

@@ -6,7 +6,7 @@
 //      │ tile: layer 0, 1, 2 … │ tile                  │  │ 16 rows
 //      ├───────────────────────┼───────────────────────┤  ┘
 //
-// A tile is composed in the output itself if all its layers have the output's samples and give integers
+// A tile is composed in the output itself if all its layers have samples like the output and give integers
 // (cpu_in_place.hpp; subsampled chroma at odd positions: cpu_phases.cpp). Any other tile is composed in rows of float32
 // and written once (cpu_rows.hpp). Both give the same result.
 #include <algorithm>
@@ -69,7 +69,7 @@ class CpuComposer final : public Composer {
     if (packed_422_of_odd(tile.width)) return false;
     const auto [lowest, hidden] = find_lowest(layers, tile);
     bool more = true;
-    std::size_t phases = layers.size();  // from this layer on, chroma is composed by phases
+    std::size_t phases = layers.size();  // index of the layer from which on chroma is composed by phases
     for (std::size_t l = lowest; l < layers.size(); ++l) {
       if (intersection(layers[l].visible, tile).empty()) continue;
       if (in_place_[l] == InPlace::phases) phases = std::min(phases, l);
@@ -78,8 +78,8 @@ class CpuComposer final : public Composer {
       more = !last;
     }
     if (!hidden) paint_background(format_, target, tile, scratch);
-    // If the lowest picture would only be copied and the next one covers the tile,
-    // the lowest one is read in its own memory.
+    // If the lowest picture would only be copied and the next one covers the tile, the lowest one is read from its own
+    // memory.
     const bool skip = hidden && lowest + 1 < layers.size() && in_place_[lowest] == InPlace::yes &&
                       copies_samples(target, layers[lowest]) && covers(layers[lowest + 1], tile);
     const auto base = [&, lowest = lowest](std::size_t l) {
@@ -93,8 +93,8 @@ class CpuComposer final : public Composer {
   }
 
   const FormatInfo& format_;
-  std::vector<Scratch> scratch_;  ///< one entry for each job
-  std::vector<LayerTaps> taps_;   ///< one entry for each layer
+  std::vector<Scratch> scratch_;  ///< one for each job
+  std::vector<LayerTaps> taps_;   ///< one for each layer
   std::array<InPlace, max_pads> in_place_{};
 };
 

@@ -23,7 +23,7 @@
 namespace cudavision::blend {
 namespace {
 
-/// v / 255 for v up to 255². Bias 128 rounds to nearest, bias 1 rounds down.
+/// v / 255 for v up to 255². A bias of 128 rounds to nearest, a bias of 1 rounds down.
 template <typename T>
 constexpr T per_255(T v, T bias) {
   const T sum = T(v + bias);
@@ -46,8 +46,8 @@ CUDAVISION_WIDE void copy_samples(const Patch& patch, std::uint16_t max) {
   });
 }
 
-/// Computes results that are fractions, and rounds them when they are stored. It uses the arithmetic of
-/// lay_pixel(), so tiles composed in place equal other tiles.
+/// Computes results that are fractions, and rounds them when storing them. Uses the arithmetic of lay_pixel(), so tiles
+/// composed in place equal other tiles.
 template <typename T>
 void mix_rounded(const Patch& patch, float weight, T max) {
   patch.each_row([&](auto* above, auto* below, auto* to, int bytes) {
@@ -60,7 +60,7 @@ void mix_rounded(const Patch& patch, float weight, T max) {
 #pragma GCC ivdep
     for (int i = 0; i < count; ++i) {
       const float sum = sample(b[i]) + of_above * (sample(s[i]) - sample(b[i])) + round_bias;
-      Word bits;  // the lowest bits are the sample, because numbers around 1.5 · 2^23 are 1 apart
+      Word bits;  // the lowest bits are the sample, because floats around 1.5 · 2^23 differ by 1
       std::memcpy(&bits, &sum, sizeof bits);
       d[i] = T(bits);
     }
@@ -71,7 +71,7 @@ CUDAVISION_WIDE void mix_rounded(const Layer& layer, const Patch& patch, float w
                           : mix_rounded<std::uint16_t>(patch, weight, layer.max);
 }
 
-/// Source with a smaller alpha. `bit`: position of alpha in the pixel's word; `opacity`: in 1/255.
+/// Operator::source with a smaller alpha. `bit`: position of alpha in the pixel's word; `opacity`: in 1/255.
 CUDAVISION_WIDE void copy_faded(const Layer& layer, const Patch& patch, int bit, unsigned opacity) {
   const unsigned bias = bias_255<unsigned>(layer);
   patch.each_row([&](auto* s, auto*, auto* d, int bytes) {
@@ -88,7 +88,7 @@ CUDAVISION_WIDE void over_opaque(const Layer& layer, Patch patch, int bit, unsig
   const auto bias = bias_255<std::uint16_t>(layer);
   patch.set = Word(255) << bit;
   patch.each_row([&](auto* s, auto* b, auto* d, int row_bytes) {
-    // The pixel's weight, once per byte: loops over bytes vectorize better than loops over pixels.
+    // The pixel's weight, repeated for each byte: loops over bytes vectorize better than loops over pixels.
     std::uint8_t weights[1024];
     for (int left = row_bytes; left > 0;
          left -= int(sizeof weights), s += sizeof weights, b += sizeof weights, d += sizeof weights) {
@@ -110,7 +110,7 @@ void over_pixels(const Target& target, const Layer& layer, const Patch& patch, i
   const Target to = target;
   Layer from = layer;
   from.opaque_below = false;  // a constant: gcc does not vectorize a choice by a variable
-  // The three color bytes may come in any order, because all colors are treated alike.
+  // The three color bytes may be in any order, because all colors are treated alike.
   const int shifts[4] = {bit == 0 ? 8 : 0, bit == 0 ? 16 : 8, bit == 0 ? 24 : 16, bit};
   patch.each_row([&](auto* s, auto* b, auto* d, int bytes) {
 #pragma GCC ivdep
@@ -157,7 +157,7 @@ InPlace find_in_place(const FormatInfo& format, const Target& target, const Laye
   if (layer.format != format.format || format.shift > 0 || format.alpha_set() >= 0 || !layer.identity ||
       !layer.unscaled || layer.keyed)
     return InPlace::no;
-  // Whether chroma samples of the layer lie exactly on chroma samples of the output.
+  // Whether the chroma samples of the layer coincide with chroma samples of the output.
   const auto fits = [](int shift, int visible, int length, int place, int crop, int size) {
     const int odd = (1 << shift) - 1, end = visible + length;
     return ((visible | (crop - place)) & odd) == 0 && ((end & odd) == 0 || end == size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Loops over the bytes of planes, for layers that have the output's samples.
+// Loops over the bytes of planes, for layers with samples like the output's.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace cudavision::blend {
 
-using Word = std::uint32_t;  ///< a pixel of four bytes; it may lie at any address
+using Word = std::uint32_t;  ///< a pixel of four bytes; may have any address
 inline Word load_word(const std::uint8_t* at) {
   Word word;
   std::memcpy(&word, at, sizeof word);
@@ -24,11 +24,11 @@ struct Patch {
   std::uint8_t* dst;
   std::ptrdiff_t above_pitch, below_pitch, dst_pitch;
   int bytes, rows;
-  Word set;  ///< bits that are set in each pixel of the result: padding, or an opaque alpha
+  Word set;  ///< bits to set in each pixel of the result: padding, or an opaque alpha
 
   template <typename F>
   void each_row(F&& f) const {
-    const int count = bytes;  // local copies: no store can change them
+    const int count = bytes;  // local copies, which no store can change
     const Word bits = set;
     for (int row = 0; row < rows; ++row) {
       std::uint8_t* const to = dst + row * dst_pitch;
@@ -41,17 +41,17 @@ struct Patch {
 
 /// Copies the layer.
 void copy(const Patch& patch);
-/// Over and add with this opacity, in 1/256; rounded down.
+/// Computes over and add with this opacity, in 1/256; rounded down.
 void mix(const Patch& patch, int opacity);
 
-/// A plane whose channels are interleaved, as one row of bytes per row.
+/// A plane with interleaved channels, whose rows are treated as bytes.
 struct Interleaved {
   Interleaved(const FormatInfo& format, const ChannelSet& set, const ChannelView (&channels)[4])
       : all(whole_plane(format, set, channels)) {}
   std::uint8_t* at(int x, int y) const { return &all.word<std::uint8_t>(x, y); }
   int bytes(int width) const { return subsampled(width, all.shift_x) * all.step; }
   int rows(int height) const { return subsampled(height, all.shift_y); }
-  /// The channel's first bit in a pixel's word.
+  /// The position of the channel's first bit in a pixel's word.
   int bit(const ChannelView& channel) const { return int(channel.data - all.data) * 8; }
 
   ChannelView all;
@@ -61,7 +61,7 @@ template <typename F>
 void each_plane(const FormatInfo& format, F&& f) {
   for (int i = 0; i < format.set_count; ++i)
     if (!format.sets[i].shares_plane() || format.sets[i].shift_x > 0)
-      f(format.sets[i]);  // packed 4:2:2: only the set that spans whole words
+      f(format.sets[i]);  // packed 4:2:2: only the set that includes whole words
 }
 
 }  // namespace cudavision::blend

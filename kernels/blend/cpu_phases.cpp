@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A chroma sample belongs to 2 × 2 pixels (Y42B: 2 × 1). If the chroma samples of a layer do not lie on the output's
-// chroma samples, these pixels show different samples of the layer. The result is the mean of the four results:
+// A chroma sample covers 2 × 2 pixels (Y42B: 2 × 1). If the chroma samples of a layer do not coincide with those of the
+// output, these pixels show different samples of the layer. The result is the mean of the four results:
 //
 //     output          layer at x 1, y 1            phases of one chroma sample of the output
 //     ┌───┬───┐       ┌───╎───┬                    [0][0]: shows layer sample a   [0][1]: b
@@ -8,15 +8,15 @@
 //     │       │       ╎┄┄┄╎┄┄┄╎
 //     └───┴───┘       │ c ╎ d │                    result: the mean, rounded half to even
 //
-// Phase [y][x] holds one of the pixels of each chroma sample. It is a plane with the size of the chroma plane. The
-// chroma of any layer is a plane that is shifted against it by whole samples.
+// Phase [y][x] holds one of the pixels of each chroma sample. It is a plane with the size of the chroma plane. Relative
+// to it, the chroma of any layer is shifted by whole samples.
 //
-//   lay_one     one layer: the four phases stay in registers, and a phase outside of the layer shows the samples below
-//   lay_plane   several layers: the loops of cpu_in_place.cpp lay each over four planes
-//               of bytes; then the means are stored
+//   lay_one     one layer: the four phases stay in registers, and a phase outside the layer shows the samples below
+//   lay_plane   several layers: the loops of cpu_in_place.cpp lay each layer over four planes of bytes; then the means
+//               are stored
 //
 // Each phase is the integer that lay_pixel() computes for that pixel, and the mean of four integers is exact in
-// float32, so the result has the bits of the general path (cpu_rows.cpp).
+// float32, so the bits equal those of the general path (cpu_rows.cpp).
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")  // vectorized
 #endif
@@ -44,9 +44,9 @@ struct Bytes {
   std::ptrdiff_t pitch;
 };
 
-/// The first chroma sample whose pixel of this phase is `pixel` or lies after it.
+/// The first chroma sample whose pixel of this phase is at `pixel` or after it.
 int first_sample(int pixel, int phase, int shift) { return (pixel - phase + shift) >> shift; }
-/// The shift of the layer's chroma against this phase, in samples.
+/// The shift of the layer's chroma relative to this phase, in samples.
 int offset(int phase, int place, int crop, int shift) { return (phase + crop - place) >> shift; }
 
 /// The samples below the first layer at `part`: samples of the output, or of `base`.
@@ -158,8 +158,8 @@ CUDAVISION_WIDE void mix_means(const Bytes (&above)[4], Bytes below, int opacity
     }
   }
 }
-/// Lays one layer over a part of a plane in which all samples have the same phases inside the layer. Outside the layer,
-/// samples below are mixed with themselves, which does not change them.
+/// Lays one layer over a part of a plane in which the same phases of all samples are inside the layer. Outside the
+/// layer, the samples below are mixed with themselves, which does not change them.
 void lay_part(const ChannelSet& set, const FormatInfo& format, const Target& target, const Layer& layer,
               const Layer* base, const Rect& tile, const Rect& part) {
   const Interleaved dst(format, set, target.channels), plane(format, set, layer.channels);
@@ -167,7 +167,7 @@ void lay_part(const ChannelSet& set, const FormatInfo& format, const Target& tar
   Bytes above[4];
   for (int i = 0; i < 4; ++i) {
     int px = i % 2, py = i / 2 & set.shift_y;
-    if (part.x + px >= tile.x + tile.width) px = 0;  // the last sample may have one column of pixels
+    if (part.x + px >= tile.x + tile.width) px = 0;  // the last sample may have only one column of pixels
     if (part.y + py >= tile.y + tile.height) py = 0;
     const int x = (part.x >> set.shift_x) + offset(px, layer.place.x, layer.crop.x, set.shift_x),
               y = (part.y >> set.shift_y) + offset(py, layer.place.y, layer.crop.y, set.shift_y);
@@ -178,8 +178,8 @@ void lay_part(const ChannelSet& set, const FormatInfo& format, const Target& tar
             dst.at(part.x, part.y), dst.all.pitch);
 }
 
-/// Cuts a range of pixels before the first and after the last chroma sample that lies wholly inside.
-/// Returns the four ends of these three parts.
+/// Cuts a range of pixels before the first and after the last chroma sample that lies completely inside. Returns the
+/// four ends of the resulting three parts.
 std::array<int, 4> cut(int begin, int end, int shift, int most) {
   const auto down = [&](int pixel) { return pixel >> shift << shift; };
   const auto up = [&](int pixel) { return down(pixel + shift); };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// One row of one layer goes through these steps, each a loop that the compiler vectorizes:
+// A row of a layer goes through these steps, each of which is a loop that the compiler vectorizes:
 //
-//   load_row   stored samples → float32, scaled down the rows and then across the columns
+//   load_row   stored samples → float32, scaled vertically and then horizontally
 //   weigh      → the key's weight of each pixel
 //   convert    → samples of the output
 //   lay_row    lay_pixel() with the samples composed so far
 //
-// After the last layer, write() rounds and stores the row; chroma is the mean of the pixels that share it.
+// After the last layer, write() rounds and stores the row. A chroma sample is the mean of the pixels that share it.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math")  // vectorized
 #endif
@@ -50,10 +50,10 @@ void load_row(const Layer& layer, const ChannelView& channel, const std::vector<
 }
 
 // ---- One row of a layer ---------------------------------------------------------------------------------------------
-// The loops below use local copies of values that they do not change.
-// Then the compiler knows that no store changes them, and vectorizes.
+// The loops below use local copies of values that they do not change. The compiler then knows that no store changes
+// them, and vectorizes.
 
-/// The color of the key, from the picture's first pixel.
+/// The color of the key: the first pixel of the picture.
 void read_first(const Layer& layer, float (&key)[3]) {
   float first[3] = {layer.neutral, layer.neutral, layer.neutral};
   for (int c = 0; c < 3; ++c)
@@ -106,8 +106,8 @@ void lay_row(const Target& target, const Layer& layer, int count, const Row& wei
     each(false);
 }
 
-/// A layer that hides everything is copied: d + 1 · (s − d) could keep the last bits of d,
-/// which may come from an earlier frame.
+/// Copies a layer that hides everything: d + 1 · (s − d) could keep the last bits of d, which may come from an earlier
+/// frame.
 void replace(const Layer& layer, int count, const Row (&pad)[4], int at, Row (&below)[4]) {
   for (int c = 0; c < 4; ++c) std::copy_n(pad[c], count, below[c] + at);
   if (layer.op != Operator::source) return;
@@ -115,7 +115,7 @@ void replace(const Layer& layer, int count, const Row (&pad)[4], int at, Row (&b
   for (int i = at; i < at + count; ++i) below[3][i] = rounded_alpha(from, below[3][i] * from.opacity);
 }
 
-/// Lays columns [x0, x1) of a layer over `below`, starting at its column `at`.
+/// Lays columns [x0, x1) of a layer over `below`, beginning at column `at` of `below`.
 CUDAVISION_WIDE void lay_over(const Target& target, const Layer& layer, const LayerTaps& taps, int y, int x0, int x1,
                               int at, Scratch& scratch, Row (&below)[4]) {
   const int count = x1 - x0;
@@ -160,7 +160,7 @@ CUDAVISION_WIDE void fill(const Target& target, const Rect& tile, int y, Row (&b
       for (int c = 0; c < 3; ++c) below[c][i] = target.checker[c];
 }
 
-/// The mean of a chroma component over 2^shift columns, and over two rows if there are two.
+/// The mean of a chroma component over 2^shift columns and, if there are two rows, over both rows.
 void means(const Rect& tile, bool two_rows, int c, int shift, const Scratch& scratch, Row& to) {
   const float *const top = scratch.below[0][c], *const bottom = scratch.below[1][c];
   const int pairs = tile.width / 2;

@@ -51,8 +51,8 @@ class CudaComposer final : public Composer {
 
  private:
   const Geometry geometry_;
-  const bool overlaps_;  ///< the device can start a launch before the previous one has ended
-  Parts parts_{};        ///< the parts of the frame that is being submitted
+  const bool overlaps_;  ///< whether the device can start a launch before the previous one has ended
+  Parts parts_{};        ///< parts of the frame that is being submitted
 };
 
 }  // namespace

@@ -27,7 +27,7 @@ __device__ __forceinline__ Chunk load_chunk(const uint8_t* row, int x, int row_b
     if (x + i < row_bytes) chunk.word[i / 4] |= uint32_t(row[x + i]) << i % 4 * 8;
   return chunk;
 }
-/// The chunks at byte x of row y of the upper and of the lower picture.
+/// Loads the chunks at byte x of row y of the upper and of the lower picture.
 __device__ __forceinline__ void load_chunks(const PairPlane& plane, int x, int y, Chunk& above, Chunk& below) {
   above = load_chunk(plane.above + y * plane.above_pitch, x, plane.row_bytes);
   below = load_chunk(plane.below + y * plane.below_pitch, x, plane.row_bytes);
@@ -43,8 +43,8 @@ __device__ __forceinline__ void store_chunk(uint8_t* row, int x, int row_bytes, 
 }
 
 // ---- Bytes as numbers -----------------------------------------------------------------------------------------------
-// Numbers around round_bias, 1.5 · 2^23, are 1 apart. A byte put into the lowest bits of this number is therefore the
-// number 1.5 · 2^23 + byte, and a sum with it is rounded half to even, with the result in the lowest bits. Neither
+// Floats around round_bias, 1.5 · 2^23, differ by 1. So if a byte is inserted into the lowest bits of this number, the
+// result is 1.5 · 2^23 + byte. A sum with it is rounded half to even and has the result in its lowest bits. Neither
 // direction needs a conversion instruction.
 
 __device__ __forceinline__ float biased(uint32_t word, int byte) {
@@ -52,10 +52,10 @@ __device__ __forceinline__ float biased(uint32_t word, int byte) {
 }
 __device__ __forceinline__ float number(uint32_t word, int byte) { return biased(word, byte) - round_bias; }
 
-/// A byte times 2^-133: bits 16 to 23 of the number are the byte, the other bits are 0. A byte below 128 gives a
-/// subnormal number; for 128 and above, bit 23 makes the exponent 1, whose numbers have the same distance. A fused
+/// A byte times 2^-133: bits 16 to 23 of the float are the byte, the other bits are 0. A byte below 128 gives a
+/// subnormal number; for 128 and above, bit 23 makes the exponent 1, whose numbers have the same spacing. A fused
 /// multiply-add with a factor times 2^133 gives the same bits as number() with the factor, and saves its subtraction.
-/// Factors must be below 2^-5, and subnormal numbers must be kept (no -ftz).
+/// Factors must be below 2^-5, and subnormal numbers must be preserved (no -ftz).
 __device__ __forceinline__ float tiny(uint32_t word, int byte) {
   return __uint_as_float(__byte_perm(word, 0, 0x4044 | byte << 8));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Composes any layers in one launch. A block composes a tile. Pixels stay in registers
-// until all layers are laid over each other.
+// Composes any layers in one launch. A block composes a tile. Pixels stay in registers until all layers are laid over
+// each other.
 //
 //        tile_width = 32 · columns                     a strip: 2 · warps rows; each warp has two of them
 //      ┌───────────────┬───────────────┐               ┌────────────────────────────────────────────┐
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(32 * warps, Channels == 4 ? tuning.alpha_block
   const int height = p.launch.pixels.tile_height, tile_x = blockIdx.x * tile_width, tile_y = blockIdx.y * height;
   const Rect tile = tile_at(target, tile_x, tile_y, tile_width, height);
   const Shown shown = find_shown(p, tile);
-  if (p.launch.direct.across && is_direct(p, shown)) {  // compose_direct_tiles' tile around it may be direct
+  if (p.launch.direct.across && is_direct(p, shown)) {  // the surrounding tile of compose_direct_tiles may be direct
     const int around = p.launch.direct.tile_height;
     __syncthreads();
     if (is_direct(p, find_shown(p, tile_at(target, tile_x - tile_x % tuning.direct_width, tile_y - tile_y % around,

@@ -53,13 +53,13 @@ void set_params(const Target& target, const std::vector<Layer>& layers, const Co
   }
 }
 
-/// A value of each of the thread's pixels.
+/// A value for each pixel of the thread.
 template <typename T>
 using Pixels = T[rows][columns];
-/// The components of each of the thread's pixels.
+/// The components of each pixel of the thread.
 using Samples = float[rows][columns][4];
 
-/// The thread's pixels of a warp whose first one is (left, top), with the background.
+/// Sets the thread's pixels, for a warp whose first pixel is (left, top), to the background.
 __device__ __forceinline__ void set_pixels(const Target& target, int left, int top, int (&x)[columns], int (&y)[rows],
                                            Samples& d) {
 #pragma unroll
@@ -74,7 +74,7 @@ __device__ __forceinline__ void set_pixels(const Target& target, int left, int t
   }
 }
 
-/// The thread's pixels, as coordinates in a pad.
+/// The thread's pixels, in coordinates of a pad.
 struct PadPoints {
   int x[columns], y[rows];
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Copying a part of a tile from a layer whose stored samples are the output's.
+// Copies a part of a tile from a layer whose stored samples equal the output's.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,7 @@
 namespace cudavision::blend {
 namespace {
 
-/// Limits 16-bit samples to the largest sample, which `most` holds twice,
-/// for two samples per word. Bytes are not limited.
+/// Limits two 16-bit samples in a word to the largest sample, which `most` holds twice. Bytes are not limited.
 __device__ __forceinline__ uint32_t capped(uint32_t words, uint32_t most) { return __vminu2(words, most); }
 __device__ __forceinline__ uint16_t capped(uint16_t word, uint32_t most) {
   return uint16_t(min(uint32_t(word), most & 0xffff));
@@ -20,8 +19,7 @@ __device__ __forceinline__ uint4 capped(uint4 words, uint32_t most) {
   return make_uint4(capped(words.x, most), capped(words.y, most), capped(words.z, most), capped(words.w, most));
 }
 
-/// Copies `width` × `height` units of T. Each warp copies some rows. A thread loads several units before it stores
-/// them.
+/// Copies `width` × `height` units of T. Each warp copies some rows. A thread loads several units, then stores them.
 template <typename T>
 __device__ __forceinline__ void copy_units(const uint8_t* from, std::ptrdiff_t from_pitch, uint8_t* to,
                                            std::ptrdiff_t to_pitch, int width, int height, uint32_t most) {
@@ -52,8 +50,8 @@ __device__ __forceinline__ void copy_channel(const ChannelView& from, const uint
           capped(*reinterpret_cast<const T*>(data + y * from.pitch + x * from.step), most);
 }
 
-/// Components that lie side by side, starting with `channel`, and are copied together: one component, Cb and Cr of
-/// NV12, RGB, RGBA.
+/// Adjacent components, beginning with `channel`, that are copied together: one component, Cb and Cr of NV12, RGB,
+/// RGBA.
 struct CopyGroup {
   int before;  ///< bytes from the first component to `channel`
   uint8_t channel;
@@ -62,7 +60,7 @@ struct CopyGroup {
 struct CopyGroups {
   CopyGroup group[4];
   int count;
-  bool all;  ///< false: the components are copied one by one: other samples lie between, as in packed 4:2:2
+  bool all;  ///< false: other samples lie between the components, as in packed 4:2:2; they are copied one by one
 };
 inline CopyGroups copy_groups(const Target& target) {
   CopyGroups groups{};
@@ -89,8 +87,8 @@ __device__ __forceinline__ bool writes(Planes planes, bool chroma) {
   return planes == Planes::all || chroma == (planes == Planes::chroma);
 }
 
-/// Copies `part`, which begins and ends between samples of chroma or at the sides of the output, from a layer with
-/// Layer::copies. All threads of the block must call this.
+/// Copies `part`, which begins and ends between chroma samples or at the sides of the output, from a layer with
+/// Layer::copies. All threads of the block must call this function.
 __device__ __forceinline__ void copy_layer(const Target& target, const CopyGroups& groups, const LayerPicture& layer,
                                            const Rect& part, Planes planes) {
   const int bytes = layer.sample_bytes;
@@ -100,7 +98,7 @@ __device__ __forceinline__ void copy_layer(const Target& target, const CopyGroup
     return Rect{part.x >> to.shift_x, part.y >> to.shift_y, units(part.width, to.shift_x),
                 units(part.height, to.shift_y)};
   };
-  // The layer's sample for the output's first one.
+  // The layer's sample for the first sample of the output.
   const auto first = [&](const ChannelView& from, const ChannelView& to) {
     return from.at((layer.crop.x - layer.place.x) >> to.shift_x, (layer.crop.y - layer.place.y) >> to.shift_y);
   };
@@ -132,7 +130,7 @@ __device__ __forceinline__ void copy_layer(const Target& target, const CopyGroup
   }
   if (groups.all) return;
 #pragma unroll 1
-  for (int c = 0; c < 4; ++c) {  // other samples lie between
+  for (int c = 0; c < 4; ++c) {  // other samples lie between them
     const ChannelView &from = layer.channels[c], &to = target.channels[c];
     if (!to.data || !writes(planes, c == 1 || c == 2)) continue;
     bytes == 1 ? copy_channel<uint8_t>(from, first(from, to), to, samples_of_part(to), most)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Lays pictures of the output's format over a tile, plane by plane, in the output itself. It composes what
-// compose_simple_parts (cuda_parts.cu) cannot: tiles that show more than one picture, the sides of pads, and the
+// Lays pictures of the output's format over a tile, plane by plane, in the output itself. It composes the tiles that
+// compose_simple_parts (cuda_parts.cu) cannot: those that show more than one picture, the edge of a pad, or the
 // background.
 //
 //   1. find_part()     the tile of the block and its layers; or find_shown(),   cuda_visible.cuh
@@ -9,7 +9,7 @@
 //   3. for each layer, the part of the tile that it covers:
 //        copy_layer()  if its samples are the output's                          cuda_copy.cuh
 //        scale_layer() otherwise                                                cuda_scale.cuh
-//   4. lay_chroma()    subsampled chroma, if the edge of a layer divides a sample of it
+//   4. lay_chroma()    subsampled chroma, if the edge of a layer divides a chroma sample
 #include <algorithm>
 
 #include "kernels/blend/cuda_launch.hpp"
@@ -24,8 +24,8 @@ __device__ __forceinline__ Rect part_of(const Rect& tile, const int4& visible) {
   return {left, top, min(visible.z, tile.x + tile.width) - left, min(visible.w, tile.y + tile.height) - top};
 }
 
-/// Composes chroma in tiles in which an edge divides a sample of chroma. Composes the chroma of each pixel in shared
-/// memory (`pixels`), and stores the means. The output holds the chroma below the layers of the list.
+/// Composes chroma in tiles where an edge divides a chroma sample. Composes the chroma of each pixel in shared memory
+/// (`pixels`), and stores the means. The output holds the chroma below the listed layers.
 template <int Unit, int N>
 __device__ __forceinline__ void lay_chroma(const DirectParams<N>& p, std::uint64_t layers, const Rect& tile, int c,
                                            uint8_t* pixels) {
@@ -33,7 +33,7 @@ __device__ __forceinline__ void lay_chroma(const DirectParams<N>& p, std::uint64
   const Target& target = p.target;
   const PlanePart plane{tile, target.channels[c].data - bytes_before(target, c), uint32_t(target.channels[c].pitch)};
   const int shift = target.shift_y, across = (tile.width + 1) / 2, down = (tile.height + shift) >> shift;
-  // Calls f(sample in the output, pixels of its upper row, pixels of its lower row). At the sides of the output a
+  // Calls f(sample in the output, pixels of its upper row, pixels of its lower row). At the edges of the output, a
   // sample may have only one row.
   const auto each_sample = [&](auto&& f) {
     for (int i = threadIdx.x; i < across * down; i += 32 * warps) {
@@ -64,7 +64,7 @@ __device__ __forceinline__ void lay_chroma(const DirectParams<N>& p, std::uint64
   });
 }
 
-/// Lays the layers of a tile over each other. Before each layer the threads wait for the writes of the other threads.
+/// Lays the layers of a tile over each other. Before each layer, the threads wait for the writes of the other threads.
 template <int N, PlaneShape S>
 __device__ __forceinline__ void lay_layers(const DirectParams<N>& p, const Shown& shown, const Rect& tile) {
   const Target& target = p.target;
@@ -79,7 +79,7 @@ __device__ __forceinline__ void lay_layers(const DirectParams<N>& p, const Shown
     const LayerPicture& layer = p.layers[l];
     const bool copies = p.copied & bit && !(odd && (scaled || odd & bit));
     if (S == PlaneShape::pixels && copies && layer.direct && !wait && next & shown.whole & ~p.hiding) {
-      // The next layer covers the tile and reads this layer from the layer's own memory.
+      // The next layer covers the tile and reads this layer directly from the layer's memory.
       below = below_of(layer);
       continue;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Laying one layer over the pixels of a thread: the weights of its key, the conversion to the output, the operator.
+// Lays one layer over the pixels of a thread: the weights of its key, the conversion to the output, the operator.
 #pragma once
 
 #include "kernels/blend/cuda_read.cuh"
@@ -58,8 +58,8 @@ __device__ __forceinline__ void lay_pixels(const Target& target, const Layer& la
     }
 }
 
-/// Lays a layer over the pixels (x, y), which hold d. `replaces`: the layer hides d. The threads of pixels outside the
-/// layer read the nearest pixel inside, and keep d.
+/// Lays a layer over the pixels (x, y), which hold d. `replaces`: the layer hides d. Threads whose pixels are outside
+/// the layer read the nearest pixel inside, and keep d.
 template <int Channels>
 __device__ __forceinline__ void lay_over(const Target& target, const Layer& layer, bool replaces,
                                          const int (&x)[columns], const int (&y)[rows], Samples& d) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Lays a picture over another one of the same 8-bit format and of the output's size with an operator on R', G' and B'
-// (subtract, multiply, screen, difference, min, max). The arithmetic is lay_pixel(), as in cuda_compose.cu; this kernel
-// moves 16 bytes at a time.
+// Lays a picture over another one with an operator on R', G' and B' (subtract, multiply, screen, difference, min, max).
+// Both have the same 8-bit format and the output's size. The arithmetic is lay_pixel(), as in cuda_compose.cu; these
+// kernels move 16 bytes at a time.
 //
 //   operate_gray, operate_pixels: one thread for each chunk of 16 bytes: 16 gray samples, or 4 pixels of four bytes.
 //
@@ -67,8 +67,7 @@ __global__ void __launch_bounds__(tuning.operate_threads) operate_gray(const __g
   store_chunk(plane.dst + y * plane.dst_pitch, x, plane.row_bytes, out);
 }
 
-/// Channels: 3, or 4 with alpha. Fourth: the byte that is alpha or padding.
-/// The other bytes are R', G' and B' in any order.
+/// Channels: 3, or 4 with alpha. Fourth: the byte that is alpha or padding. The others are R', G' and B' in any order.
 template <Operator Op, int Channels, int Fourth>
 __global__ void __launch_bounds__(tuning.operate_threads, tuning.operate_pixel_blocks)
     operate_pixels(const __grid_constant__ OperateJob job) {
@@ -129,7 +128,7 @@ __global__ void __launch_bounds__(tuning.operate_threads, tuning.operate_420_blo
           lay_pixel<Op, 3, Matrices::bounded>(job.target, job.pair.layer, 1, job.tiny_to_rgb, s, d);
           samples[r][2 * pair + j] = biased_sample(d[0]);
         }
-        // Gives the same bits as write_chroma(), which halves the sums one by one: first down, then across.
+        // Gives the same bits as write_chroma(), which adds two numbers at a time: first down, then across.
 #pragma unroll
       for (int k = 1; k < 3; ++k) {
         const float first = laid[0][0][k] + laid[1][0][k], second = laid[0][1][k] + laid[1][1][k];

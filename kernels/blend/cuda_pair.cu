@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Mixes two pictures of one 8-bit format and of the output's size: d + weight · (s − d) on stored samples. This is the
-// most common case of blending, and it is limited by memory, so each thread moves 16 bytes at a time.
+// Mixes two pictures with the same 8-bit format and the output's size: d + weight · (s − d) on stored samples. This is
+// the most common case of blending. It is limited by memory, so each thread moves 16 bytes at a time.
 //
 //   mix_planes, mix_pixels: one thread for each chunk of 16 bytes, numbered through all rows of all planes.
 //
@@ -28,7 +28,7 @@ namespace {
 
 // ---- Mixing ---------------------------------------------------------------------------------------------------------
 
-/// d + weight · (s − d) of biased numbers, rounded to nearest or down. The lowest byte of the result is the sample.
+/// d + weight · (s − d) for biased numbers, rounded to nearest or down. The lowest byte of the result is the sample.
 template <bool Down>
 __device__ __forceinline__ float mixed(float s, float d, float weight) {
   return Down ? __fmaf_rd(weight, s - d, d) : fmaf(weight, s - d, d);
@@ -41,12 +41,12 @@ __device__ __forceinline__ uint32_t mixed_word(uint32_t s, uint32_t d, const flo
 
 // ---- Kernels --------------------------------------------------------------------------------------------------------
 
-/// The key's weight of pixels that share chroma, or have no chroma. Their R', G' and B' differ from each other only by
-/// luma · slope. So the largest difference to the key follows from luma and from the differences at luma 0.
+/// The key's weight for pixels that share chroma, or have no chroma. Their R', G' and B' differ only by luma · slope.
+/// So the largest difference from the key follows from luma and from the differences at luma 0.
 struct LumaKey {
   float slope, above, below;
 
-  /// `least`, `most`: the smallest and the largest of the three differences to the key at luma 0.
+  /// `least`, `most`: the smallest and the largest of the three differences from the key at luma 0.
   __device__ LumaKey(const Layer& layer, float least, float most)
       : slope(layer.to_key.m[0][0] * layer.key_scale),
         above(fmaf(most, layer.key_scale, -layer.key_offset)),
@@ -56,7 +56,7 @@ struct LumaKey {
   }
 };
 
-/// Mixes every sample with the same weight, in any 8-bit format, or gray with a key.
+/// Mixes all samples with the same weight, in any 8-bit format, or gray with a key.
 template <bool Keyed, bool Down>
 __global__ void __launch_bounds__(tuning.pair_threads) mix_planes(const __grid_constant__ PairJob job) {
   const int index = blockIdx.x * tuning.pair_threads + threadIdx.x;
@@ -84,8 +84,8 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_planes(const __grid_c
   store_chunk(plane.dst + y * plane.dst_pitch, x, plane.row_bytes, out);
 }
 
-/// Mixes one pixel of four bytes. s: the upper pixel, d: the lower one, k: the key's weight. Fourth:
-/// the byte that is alpha or padding.
+/// Mixes one pixel of four bytes. s: the upper pixel, d: the lower pixel, k: the key's weight. Fourth: the byte that is
+/// alpha or padding.
 template <PixelMix Mix, int Fourth>
 __device__ __forceinline__ uint32_t mixed_pixel(const PairJob& job, uint32_t s, uint32_t d, float k) {
   constexpr float max = 255;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Cuts the output into parts that show the same layers. So blocks of compose_direct_tiles need not search for layers,
-// and tiles begin where pads begin. Example: a pad over a picture of the output's size.
+// Cuts the output into parts, each of which shows the same layers everywhere. So blocks of compose_direct_tiles need
+// not search for layers, and tiles begin where pads begin. Example: a pad over a picture of the output's size.
 //
 //     x0      x1 x2      x3 x4      x5
 //  y0 ┌───────────────────────────────┐   Each edge of a pad becomes two cuts, at the multiples of `step` around it.
@@ -52,7 +52,7 @@ struct Cell {
   }
 };
 
-/// Removes the layers that are hidden below a layer that covers the cell.
+/// Removes layers that are hidden below a layer that covers the cell.
 void hide(std::uint64_t hiding, Cell& cell) {
   const std::uint64_t hidden = cell.whole & hiding;
   cell.covered = hidden;
@@ -120,8 +120,8 @@ bool find_parts(const Target& target, const std::vector<Layer>& layers, int step
   return true;
 }
 
-/// Finds the parts of all planes. Subsampled chroma has its own parts, unless the background shows.
-/// Returns false if there are too many parts.
+/// Finds the parts of all planes. Subsampled chroma has separate parts, unless the background shows. Returns false if
+/// there are too many parts.
 bool find_all_parts(const Target& target, const std::vector<Layer>& layers, Parts& parts) {
   parts.count = 0;
   const int step_x = 1 << target.shift_x, step_y = 1 << target.shift_y;
@@ -138,8 +138,8 @@ int tiles_across(const OutputPart& part) {
 }
 int tiles_down(const OutputPart& part) { return divide_up(part.rect.height, part.tile_height); }
 
-/// Chooses the largest tiles that give enough blocks: width × `most` pixels, or lower by a power of two. `most` is a
-/// multiple of `least`. Tiles of chroma have 2^shift times as many rows.
+/// Chooses the largest tiles that give enough blocks: width × `most` pixels, or the height reduced by a power of two.
+/// `most` is a multiple of `least`. Tiles of chroma have 2^shift times as many rows.
 void set_tiles(OutputPart* begin, OutputPart* end, int width, int most, int least, int wanted, int shift = 0) {
   for (int height = most;; height /= 2) {
     int blocks = 0;
@@ -152,7 +152,7 @@ void set_tiles(OutputPart* begin, OutputPart* end, int width, int most, int leas
   }
 }
 
-/// Numbers the blocks, starting with `first`. Returns the number after the last block.
+/// Numbers the blocks, beginning with `first`. Returns the number after the last block.
 int number_blocks(OutputPart* begin, OutputPart* end, int first) {
   while (begin < end) {
     OutputPart* last = begin;  // the end of the band
@@ -170,7 +170,7 @@ int number_blocks(OutputPart* begin, OutputPart* end, int first) {
   return first;
 }
 
-/// Sorts parts by kind, and keeps the order within a kind. Does not allocate. Returns the first part that is copied.
+/// Sorts parts by kind, and keeps the order within each kind. Does not allocate. Returns the first part that is copied.
 OutputPart* sort(Parts& parts) {
   OutputPart old[most_parts];
   std::copy_n(parts.part, parts.count, old);
@@ -183,7 +183,7 @@ OutputPart* sort(Parts& parts) {
   return copied;
 }
 
-/// Makes one part in which blocks search for their layers.
+/// Makes a single part, in which blocks search for their layers.
 void search(const Target& target, const ComposeLaunch& launch, Parts& parts) {
   parts.simple = parts.blocks = parts.scaled = 0, parts.mixing = 0;
   parts.count = 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Lays walls and insets of the output's 8-bit format. It composes parts of the output that one picture covers (copied
-// or scaled), and pixels that are blended over a copied picture.
-// A block composes a tile of a part, in one plane or in all.
+// Composes walls and insets of the output's 8-bit format: parts of the output that one picture covers (copied or
+// scaled), and pixels that are blended over a copied picture. A block composes a tile of a part, in one plane or in all
+// planes.
 //
-//   start of the blocks   s  c  c  c  s  c  c  c  s …   c  c     s: tiles that are scaled, c: tiles that are copied;
+//   start of the blocks   s  c  c  c  s  c  c  c  s …   c  c     s: scaled tiles, c: copied tiles;
 //                                                                block_number()
 //   1. find_part()     the tile and its layers, which schedule_parts() found on the host   cuda_parts.cpp
 //   2. copy_layer()    if its samples are the output's                                     cuda_copy.cuh
@@ -11,7 +11,7 @@
 //                                                                                          cuda_sampler.cuh
 //      lay_edges()     chroma at the edges of pads: a thread has one sample
 //
-// compose_direct_tiles (cuda_direct.cu) composes the other parts. It is launched first; both run at the same time.
+// compose_direct_tiles (cuda_direct.cu) composes the other parts. It is launched first; both kernels run concurrently.
 #include <algorithm>
 
 #include "kernels/blend/cuda_launch.hpp"
@@ -20,7 +20,7 @@
 namespace cudavision::blend {
 namespace {
 
-/// The number of the block, from the order in which blocks start.
+/// The number of a block, from the order in which blocks start.
 template <int N>
 __device__ __forceinline__ int block_number(const DirectParams<N>& p, int block) {
   const int before = min(int(__umulhi(block, p.mixing)), p.scaled),
@@ -28,7 +28,7 @@ __device__ __forceinline__ int block_number(const DirectParams<N>& p, int block)
   return after > before ? before : p.scaled + block - before;
 }
 
-/// The samples of a pixel in a plane of subsampled chroma.
+/// Reads the samples of a pixel in a plane of subsampled chroma.
 template <int Unit>
 __device__ __forceinline__ void read_pixel(const LayerPicture& layer, const Source& from, int x, int y,
                                            float (&s)[1][1][Unit]) {
@@ -42,8 +42,8 @@ __device__ __forceinline__ void read_pixel(const LayerPicture& layer, const Sour
   layer.sampling == Sampling::area ? read(Area()) : read(Linear());
 }
 
-/// Stores samples of subsampled chroma: each is the mean of its pixels, after these are rounded.
-/// Each pixel comes from the highest layer there.
+/// Stores samples of subsampled chroma: each is the mean of its pixels, after they are rounded. Each pixel comes from
+/// its highest layer.
 template <int Unit, int N>
 __device__ __forceinline__ void lay_edges(const DirectParams<N>& p, std::uint64_t layers, const Rect& tile, int c) {
   const Target& target = p.target;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Reading a layer: sampling and channel order.
+// Reads a layer: sampling and channel order.
 #pragma once
 
 #include "kernels/blend/cuda_compose.cuh"
@@ -18,7 +18,7 @@ __device__ __forceinline__ float fetch(const Layer& layer, const uint8_t* at) {
 }
 
 /// Returns the address and hides how it was computed. Otherwise the compiler would compute the address of each sample
-/// from the plane's address, as one long sum.
+/// from the address of the plane, as one long sum.
 __device__ __forceinline__ const uint8_t* opaque_register(const uint8_t* at) {
   asm("" : "+l"(at));
   return at;
@@ -94,7 +94,7 @@ struct Channels {
           float sum = 0;
           for (int v = y.first; v <= y.last; ++v) {
             const uint8_t* const samples = row(layer, c, v);
-            uint32_t between = 0;  // the samples between first and last have the same weight
+            uint32_t between = 0;  // samples between first and last have equal weights
             for (int u = x.first + 1; u < x.last; ++u) between += sample<T>(layer, samples + u * step);
             sum += y.of(v) * (x.first_weight * fetch<T>(layer, samples + x.first * step) + x.weight * float(between) +
                               x.last_weight * fetch<T>(layer, samples + x.last * step));
@@ -124,7 +124,7 @@ struct Channels {
   }
 };
 
-/// Reads pixels of four interleaved samples, each as one word. This includes padding.
+/// Reads pixels of four interleaved samples, including padding, each as one word.
 template <typename Word>
 struct PackedPixels {
   static __device__ __forceinline__ void fetch(const Layer& layer, const uint8_t* row, int x, float (&s)[4]) {
@@ -203,8 +203,8 @@ __device__ __forceinline__ void read(const Layer& layer, const PadPoints& at, Sa
     bytes ? Channels<uint8_t>::read<How>(layer, at, s) : Channels<uint16_t>::read<How>(layer, at, s);
 }
 
-/// Reads the pad's samples at the thread's pixels; alpha in steps of the output's alpha.
-/// Missing components get their neutral values.
+/// Reads the pad's samples at the thread's pixels, with alpha in steps of the output's alpha. Missing components get
+/// their neutral values.
 __device__ __forceinline__ void read(const Layer& layer, const PadPoints& at, Samples& s) {
   switch (layer.sampling) {
     case Sampling::point:

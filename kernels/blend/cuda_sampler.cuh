@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Samples of one plane of 8 bits, at pixels of a pad. A unit is the interleaved samples of one pixel: 1 byte (gray, a
-// plane of I420), 2 (chroma of NV12), 3 (RGB) or 4 (RGBA).
+// Samples one 8-bit plane at the pixels of a pad. A unit is the interleaved samples of one pixel: 1 byte (gray, a plane
+// of I420), 2 (chroma of NV12), 3 (RGB) or 4 (RGBA).
 //
 //   Linear   two units in each of two rows        a b        a thread keeps Across for its columns, and gets Down for
 //                                                 c d        each row
@@ -43,7 +43,7 @@ __device__ __forceinline__ uint32_t byte_of(const Bytes<Unit>& unit, int c) {
   else
     return unit.word[c];
 }
-/// Component c of a unit as a number. If a unit has four bytes, `order` selects the components: see pixel_order().
+/// Component c of a unit as a number. If a unit has four bytes, `order` selects the component: see pixel_order().
 template <int Unit>
 __device__ __forceinline__ float number_of(const Bytes<Unit>& unit, const uint32_t (&order)[4], int c) {
   if constexpr (Unit == 4)
@@ -52,7 +52,7 @@ __device__ __forceinline__ float number_of(const Bytes<Unit>& unit, const uint32
     return float(byte_of<Unit>(unit, c));
 }
 
-/// The offset of row y ≥ 0: one instruction.
+/// The offset of row y ≥ 0, computed with one instruction.
 __device__ __forceinline__ std::uint64_t offset(int y, uint32_t pitch) { return std::uint64_t(uint32_t(y)) * pitch; }
 
 /// A plane of a pad, and the axes from output pixels to its samples.
@@ -125,7 +125,7 @@ struct Area {
     int first, more;
     float first_weight, last_weight;
 
-    /// The weight of row i, or 0 after the last one. `weight`: the weight of the rows between.
+    /// The weight of row i, or 0 after the last row. `weight`: the weight of the rows between the first and the last.
     __device__ __forceinline__ float of(int i, float weight) const {
       return i == 0 ? first_weight : i < more ? weight : i == more ? last_weight : 0;
     }
@@ -161,7 +161,7 @@ struct Area {
     }
     for (int v = 0; v <= most_y; ++v) {
       Bytes<Unit> first[R][N], last[R][N];
-      uint32_t between[R][N][Unit] = {};  // units between first and last have the same weight: their sum is an integer
+      uint32_t between[R][N][Unit] = {};  // units between first and last have equal weights: their sum is an integer
       const uint8_t* row[R];
       float weight[R];
 #pragma unroll
@@ -214,8 +214,8 @@ struct Area {
   }
 };
 
-/// Means of Side × Side whole units (1 × 1: a unit unchanged). Side 0: means of all units that a step covers. Rounding
-/// to 8 bits gives the same results as the float32 sums of Area and Linear: see box_side().
+/// Means of Side × Side whole units (1 × 1: the unit itself). Side 0: means of all units that a step covers. After
+/// rounding to 8 bits, results equal those of the float32 sums of Area and Linear: see box_side().
 template <int Side>
 struct Box {
   struct Across {
@@ -280,13 +280,13 @@ struct Box {
   }
 };
 
-/// Chooses a Box if each pixel is the mean of the same number of whole samples. Returns its Side,
-/// 0 for Box<0>; −1 if no Box fits.
+/// Chooses a Box if each pixel is the mean of the same number of whole samples. Returns its Side, 0 for Box<0>, or −1
+/// if no Box fits.
 ///
-/// Area: float32 sums of up to 64 samples are less than 2^-10 from the exact mean, and rounded_sample() adds 2^-10 to
-/// halves: both round to the same integer. Alpha is rounded without it: its mean must be exact, or far from halves.
-/// Linear: if all weights are 0, or all are 1/2, its arithmetic is exact.
-/// A step of at least two samples keeps them inside the crop.
+/// Area: float32 sums of up to 64 samples are less than 2^-10 from the exact mean, and rounded_sample() adds 2^-10:
+/// both round to the same integer. Alpha is rounded without this addition, so its mean must be exact, or far from
+/// halves. Linear: the arithmetic is exact if all weights are 0, or all are 1/2. A step of at least two samples keeps
+/// both samples inside the crop.
 __device__ __forceinline__ int box_side(const LayerPicture& layer, const Axis& across, const Axis& down) {
   const uint32_t starts = uint32_t(across.start) | uint32_t(down.start);
   if (uint32_t(across.step) | uint32_t(down.step)) return -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Scaling a layer of the output's 8-bit format, plane by plane: code that compose_simple_parts and compose_direct_tiles
-// share.
+// Scales a layer of the output's 8-bit format, plane by plane. compose_simple_parts and compose_direct_tiles share this
+// code.
 //
 //   part of a plane                                      a sample of subsampled chroma: the mean of its pixels
 //      columns 0 … 31   32 … 63      the next group         pixel columns  2X   2X + 1
@@ -11,8 +11,8 @@
 //   │ warp 0                    │                  │
 //   └───────────────────────────┴──────────────────┘
 //
-// A thread computes the positions along x once for all of its rows.
-// Lane k computes the positions along y of the warp's row k.
+// A thread computes the positions along x once for all its rows. Lane k computes the positions along y for row k of the
+// warp.
 #pragma once
 
 #include "kernels/blend/cuda_copy.cuh"
@@ -23,7 +23,7 @@
 namespace cudavision::blend {
 namespace {
 
-/// The bytes below a layer: rows of the output, or of a picture that is only copied there.
+/// The bytes below a layer: rows of the output, or of a picture that would only be copied there.
 struct Below {
   const uint8_t* data;
   uint32_t pitch;
@@ -35,11 +35,11 @@ __device__ __forceinline__ Below below_of(const LayerPicture& layer) {
   return {layer.packed.data + std::ptrdiff_t(y) * pitch + x * 4, uint32_t(pitch)};
 }
 
-/// The use of the samples of a layer.
+/// How the samples of a layer are used.
 enum class Use {
   store,  ///< they become samples of the output
   blend,  ///< four bytes are blended with the bytes below
-  mean,   ///< the mean of two or four samples is a sample of chroma
+  mean,   ///< the mean of two or four samples is a chroma sample
 };
 
 /// A part of a plane of the output. `part` is in pixels.
@@ -65,14 +65,14 @@ __device__ __forceinline__ void store_bytes(const uint32_t (&byte)[Unit], uint8_
     for (int c = 0; c < Unit; ++c) at[c] = uint8_t(byte[c]);
 }
 
-/// Selects the components of a pixel of four bytes, as numbers around round_bias.
-/// The last component is alpha or padding.
+/// Selectors that turn the components of a four-byte pixel into numbers around round_bias. The last one is alpha or
+/// padding.
 __device__ __forceinline__ void pixel_order(const Packed& packed, uint32_t (&order)[4]) {
 #pragma unroll
   for (int c = 0; c < 4; ++c) order[c] = 0x7650 | packed.order[c];
 }
 
-/// The values that Use::blend and Use::store need to store pixels of four bytes, in registers.
+/// The values needed to store pixels of four bytes with Use::blend and Use::store, in registers.
 struct Pixel {
   Layer layer;    ///< only what lay_pixel() needs
   Target target;  ///< only what lay_pixel() needs
@@ -110,8 +110,8 @@ struct Pixel {
 
 static_assert(tuning.direct_strips * tuning.rows <= 16, "the lanes of a warp hold the positions of its rows");
 
-/// Scales a plane of a layer. A thread has N columns, 32 apart, and R rows at once:
-/// independent rows, or rows that share chroma.
+/// Scales a plane of a layer. A thread has N columns, 32 apart, and R rows at a time: independent rows, or rows that
+/// share chroma.
 template <typename Sampler, int Unit, Use How>
 __device__ __forceinline__ void scale_plane(const Target& target, const LayerPicture& layer, const Source& from,
                                             const Below& below, const PlanePart& to) {
@@ -121,7 +121,7 @@ __device__ __forceinline__ void scale_plane(const Target& target, const LayerPic
   const int shift = mean ? target.shift_y : 0, top = part.y >> shift;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, right = part.x + part.width - 1,
             bottom = part.y + part.height - 1;
-  // Lane k has the warp's row k. Means: lanes 2k and 2k + 1 have the two rows of sample k.
+  // Lane k has row k of the warp. For means, lanes 2k and 2k + 1 have the two rows of sample k.
   const int lane_row = mean ? ((top + warp + lane / 2 * warps) << shift) + (lane & shift) : top + warp + lane * warps;
   const auto down = Sampler::down(from.down, min(lane_row, bottom) - layer.place.y);
   uint32_t order[4];
@@ -132,7 +132,7 @@ __device__ __forceinline__ void scale_plane(const Target& target, const LayerPic
 #pragma unroll
     for (int j = 0; j < N; ++j)
       across[j] = Sampler::template across<Unit>(from.across, min(left + 32 * j, right) - layer.place.x);
-    constexpr int step = mean ? 1 : R;  // rows of the plane in a step
+    constexpr int step = mean ? 1 : R;  // plane rows per step
     for (int y = top + warp, k = 0; y <= bottom >> shift; y += step * warps, k += R) {
       typename Sampler::Down rows_down[R];
       uint32_t under[R][N];
@@ -218,10 +218,10 @@ enum class PlaneShape {
   triples,  ///< RGB
   pixels,   ///< four bytes
   pairs,    ///< NV12, NV16 …: interleaved chroma, which is subsampled where layers are scaled
-  planes,   ///< three planes, and a plane of alpha where layers are only copied; chroma may be subsampled
+  planes,   ///< three planes, and an alpha plane where layers are only copied; chroma may be subsampled
 };
 
-/// Scales a layer. `odd`: does not scale subsampled chroma.
+/// Scales a layer. `odd`: skips subsampled chroma.
 template <PlaneShape S>
 __device__ __forceinline__ void scale_layer(const Target& target, const LayerPicture& layer, const Rect& part,
                                             Planes planes, bool odd, const Below& below) {

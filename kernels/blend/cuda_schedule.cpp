@@ -9,7 +9,7 @@ namespace cudavision::blend {
 
 namespace {
 
-/// Tiles of up to `most_strips` strips, as long as `wanted_blocks` remain.
+/// Divides the output into tiles of up to `most_strips` strips, as long as at least `wanted_blocks` blocks remain.
 TileGrid make_grid(int width, int height, int tile_width, int most_strips, int wanted_blocks) {
   const int across = divide_up(width, tile_width), rows = divide_up(height, strip_height);
   int strips = most_strips;
@@ -69,15 +69,15 @@ bool find_pair(const Geometry& geometry, const Target& target, const std::vector
   const bool over = above->op == Operator::over || (above->op == Operator::add && !target.alpha);
   if (!over && above->op != Operator::source && above->op != Operator::average && !operates_on_rgb(above->op))
     return false;
-  // Packed 4:2:2 of odd width has a byte that belongs to no pixel and must not be written.
+  // Rows of packed 4:2:2 of odd width end with a byte that belongs to no pixel and must not be written.
   return !(format.sets[0].shares_plane() && target.width % 2);
 }
 
-/// Fills in the planes. Returns false if a plane is not aligned.
+/// Sets the planes. Returns false if a plane is not aligned.
 bool set_planes(const Geometry& geometry, const Target& target, const Layer& above, const Layer& below, PairJob& job) {
   const FormatInfo& format = info(geometry.format);
   job.plane_count = format.planes;
-  for (int i = 0; i < format.set_count; ++i) {  // the two sets of packed 4:2:2 give the same plane
+  for (int i = 0; i < format.set_count; ++i) {  // both sets of packed 4:2:2 give the same plane
     const ChannelSet& set = format.sets[i];
     const ChannelView a = whole_plane(format, set, above.channels), b = whole_plane(format, set, below.channels),
                       d = whole_plane(format, set, target.channels);
@@ -104,7 +104,7 @@ PixelMix pixel_mix(const Target& target, const Layer& above, bool down) {
   return above.op == Operator::source ? PixelMix::source : PixelMix::all;
 }
 
-/// The kernel for an operator on R', G' and B'; nothing if no such kernel fits these pictures.
+/// The kernel for an operator on R', G' and B'; no value if no such kernel fits these pictures.
 std::optional<PairLaunch::Kernel> operating_kernel(const Target& target, const Layer& above, bool pixels,
                                                    bool even_nv) {
   using Kernel = PairLaunch::Kernel;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Decides how a frame is launched: which kernel, which blocks. Plain C++, in every build, tested without a GPU.
+// Decides how a frame is launched: which kernel, and which blocks. Plain C++, in every build, tested without a GPU.
 #pragma once
 
 #include <optional>
@@ -24,55 +24,55 @@ TileGrid tile_grid(int width, int height, int most_strips = tuning.most_strips);
 TileGrid direct_tile_grid(int width, int height,
                           int wanted_blocks = tuning.wanted_direct_blocks);  ///< the grid of compose_direct_tiles
 
-/// compose_direct_tiles composes the tiles whose layers can all be laid over bytes. compose_tiles composes the other
-/// tiles. `across` is 0 if a kernel has no work. Each tile of compose_tiles lies in one of compose_direct_tiles.
+/// compose_direct_tiles composes the tiles whose layers can all be laid over bytes; compose_tiles composes the other
+/// tiles. `across` is 0 if a kernel has no work. Each tile of compose_tiles lies in a tile of compose_direct_tiles.
 struct ComposeLaunch {
   TileGrid pixels, direct;
 };
 ComposeLaunch schedule_compose(const Target& target, const std::vector<Layer>& layers);
 
-/// Which planes of a part a block writes.
+/// The planes of a part that a block writes.
 enum class Planes : std::uint8_t { all, luma, chroma };
 
-/// A rectangle of the output that shows the same layers everywhere. It is cut into tiles, one for each block. Parts
-/// side by side that have equal rows of tiles are a band. Blocks are numbered along a row of the whole band, so that
-/// pads that show the same picture share the cache.
+/// A rectangle of the output that shows the same layers everywhere. It is cut into tiles, one for each block. Adjacent
+/// parts with equal rows of tiles form a band. Blocks are numbered along the rows of the whole band, so that pads with
+/// the same picture share the cache.
 struct OutputPart {
-  std::uint64_t layers, whole;  ///< bit l: layer l shows, covers the part
+  std::uint64_t layers, whole;  ///< bit l: layer l is visible in the part; covers the whole part
   Rect rect;
   int begin;            ///< the first block of the band
   std::int16_t across;  ///< tiles in a row of the band
   std::int16_t column;  ///< tiles in a row of the band before this part
   std::int16_t tile_width, tile_height;
-  bool covered;  ///< the lowest of the layers hides everything below it
-  /// scaled, copied: compose_simple_parts composes them. edges: compose_simple_parts composes samples of chroma that an
-  /// edge divides. mixed: compose_direct_tiles composes them. searched: like mixed, but each block searches for the
-  /// layers of its tile.
+  bool covered;  ///< whether the lowest of the layers hides everything below it
+  /// scaled, copied: composed by compose_simple_parts. edges: chroma samples that an edge divides, composed by
+  /// compose_simple_parts. mixed: composed by compose_direct_tiles. searched: like mixed, but each block searches for
+  /// the layers of its tile.
   enum class Kind : std::uint8_t { scaled, edges, copied, mixed, searched } kind;
   Planes planes;
 };
-/// Where the tiles of a part begin. Tiles that are copied begin where chunks of 16 bytes begin.
+/// Where the tiles of a part begin. Copied tiles begin at chunks of 16 bytes.
 CUDAVISION_HOST_DEVICE inline int first_tile(const OutputPart& part) {
   return part.kind == OutputPart::Kind::copied ? part.rect.x / tuning.copy_step * tuning.copy_step : part.rect.x;
 }
 static_assert(sizeof(OutputPart) == 48, "kernel arguments hold many of them");
 inline constexpr int most_parts = 192;
-/// The parts of a frame. First come the parts that compose_simple_parts composes: they show one layer, or pixels
-/// blended over a copied layer. The parts that compose_direct_tiles composes follow.
+/// The parts of a frame. The first parts belong to compose_simple_parts: they show one layer, or pixels blended over a
+/// copied layer. The other parts belong to compose_direct_tiles.
 ///
-/// Blocks of compose_simple_parts have numbers in this order: first the blocks that scale, then the blocks that copy.
-/// They start in another order: blocks that scale wait for instructions, and should run at the same time as blocks that
-/// copy, which wait for memory.
+/// The blocks of compose_simple_parts are numbered in this order: first the blocks that scale, then the blocks that
+/// copy. They start in another order: blocks that scale wait for instructions, and should run at the same time as
+/// blocks that copy, which wait for memory.
 struct Parts {
   int simple, count;         ///< number of parts of compose_simple_parts, and of all parts
   int blocks, other_blocks;  ///< blocks of compose_simple_parts, and of compose_direct_tiles
   int scaled;                ///< blocks of compose_simple_parts that scale
-  std::uint32_t mixing;      ///< while blocks that scale are left, this share of the starting blocks scales, in 2^−32
+  std::uint32_t mixing;  ///< as long as blocks that scale are left, this share of the starting blocks scales, in 2^−32
   OutputPart part[most_parts];
 };
 
-/// Cuts the output of a direct launch into parts. If compose_tiles also has tiles, or if there are too many parts,
-/// everything is one part of compose_direct_tiles, and its blocks search for their layers.
+/// Cuts the output of a direct launch into parts. If compose_tiles also has tiles, or if there are too many parts, the
+/// output is one part of compose_direct_tiles, whose blocks search for their layers.
 void schedule_parts(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, Parts& parts);
 
 // ---- Two pictures of one 8-bit format: mix_…, operate_… -------------------------------------------------------------
@@ -91,10 +91,10 @@ struct PairPlane {
 struct PairJob {
   PairPlane planes[max_planes];
   int plane_count;
-  int total;     ///< threads that have work: one for each chunk
+  int total;     ///< number of threads with work: one for each chunk
   float weight;  ///< weight of the upper picture
   bool swapped;  ///< Cr before Cb
-  Layer layer;   ///< the upper picture; for pixels of four bytes, `key` is in the order of the color bytes in the pixel
+  Layer layer;   ///< the upper picture; for pixels of four bytes, `key` has the order of the color bytes in the pixel
 };
 
 /// How pixels of four bytes are mixed. One byte is alpha or padding.
@@ -124,8 +124,8 @@ struct PairLaunch {
   PairJob job;
 };
 
-/// The launch for a frame that shows two pictures of the output's 8-bit format, colors and size, the lower one
-/// unchanged, or one such picture alone. Returns nothing for other frames, which compose_tiles composes.
+/// The launch for a frame that shows two pictures with the output's 8-bit format, colors and size, of which the lower
+/// one is unchanged, or only one such picture. No value for other frames, which compose_tiles composes.
 std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& target,
                                         const std::vector<Layer>& layers);
 

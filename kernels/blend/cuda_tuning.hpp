@@ -7,30 +7,30 @@ namespace cudavision::blend {
 struct Tuning {
   // compose_tiles: any layers.
 
-  /// Pixels of a thread in a row, 32 columns apart. The parameters of a layer are loaded once
-  /// for all pixels of a thread.
+  /// The pixels of a thread in a row, 32 columns apart. A layer's parameters are loaded once for all of them.
   int columns = 2;  // sweep: 1 2 4
-  /// Rows of a thread. Must be 2, because two rows share chroma.
+  /// The rows of a thread. Must be 2, because two rows share chroma.
   int rows = 2;
-  /// Warps of a block. They share one list of visible layers. At least 2, so that 64 threads test 64 layers.
+  /// The warps of a block, which share one list of visible layers. At least 2, so that 64 threads test 64 layers.
   int warps = 8;  // sweep: 4 8 16
-  /// A block composes up to this many strips of warps × rows pixel rows with one list of
-  /// visible layers. A power of two.
+  /// A block composes up to this many strips of warps × rows pixel rows with one list of visible layers. A power of
+  /// two.
   int most_strips = 4;  // sweep: 1 2 4 8
-  /// A block composes more than one strip only if at least this many blocks remain:
-  /// small pictures must still fill the device.
+  /// A block composes more than one strip only if at least this many blocks remain, so that small pictures fill the
+  /// device.
   int wanted_blocks = 1024;  // sweep: 256 512 1024 2048
-  /// Blocks that must fit a multiprocessor, without alpha. It limits registers to 65536 / (blocks · 32 · warps) a
-  /// thread: change it when you change warps. 8K NV12, a wall of 63: 344 µs with 3, 331 µs with 4.
+  /// The number of blocks that must fit on a multiprocessor, without alpha. It limits registers to 65536 / (blocks · 32
+  /// · warps) per thread: change it when you change warps. 8K NV12, a wall of 63: 344 µs with 3, 331 µs with 4.
   int opaque_blocks = 4;  // sweep: 2 3 4 5
   /// Like opaque_blocks, for output with alpha. 8K RGBA, a wall of 63: 382 µs with 3, 719 µs with 4.
   int alpha_blocks = 3;  // sweep: 2 3 4
 
-  // compose_simple_parts and compose_direct_tiles: layers of 8-bit samples that are laid over bytes. Figures are in µs,
+  // compose_simple_parts and compose_direct_tiles: layers of 8-bit samples that are laid over bytes. Times are in µs,
   // for 8K unless a comment names another size.
 
-  /// Pixels of a tile across, a multiple of compose_tiles' 32 · columns. Walls of 63, GRAY8 and NV12: 74.5 and 159 with
-  /// 64, 63.9 and 133 with 128, 61.7 and 122 with 256; but a wall of 9 RGBA at 1080p 23.9 with 128, 28.9 with 256.
+  /// The width of a tile in pixels, a multiple of compose_tiles' 32 · columns. Walls of 63, GRAY8 and NV12: 74.5 and
+  /// 159 with 64, 63.9 and 133 with 128, 61.7 and 122 with 256; but a wall of 9 in RGBA at 1080p takes 23.9 with 128,
+  /// 28.9 with 256.
   int direct_width = 128;  // sweep: 64 128 256
   /// Like most_strips: a power of two, at most 8.
   int direct_strips = 4;  // sweep: 2 4 8
@@ -40,14 +40,16 @@ struct Tuning {
   /// Like wanted_direct_blocks, for pixels of four bytes. 1080p RGBA, an inset, walls of 9 and 63: 10.9, 25.9 and 24.1
   /// with 250, 11.5, 22.3 and 22.0 with 500, 13.7, 24.0 and 24.0 with 1000.
   int wanted_pixel_blocks = 500;  // sweep: 250 500 1000
-  /// Pixels of a thread in a row of a plane, 32 columns apart, and rows that it reads at once. RGB and RGBA: 2 and 1.
+  /// The pixels of a thread in a row of a plane, 32 columns apart, and the rows that it reads at once. RGB and RGBA use
+  /// 2 and 1.
   int direct_columns = 2;  // sweep: 1 2 4
   int direct_rows = 2;     // sweep: 1 2
-  /// Blocks that must fit a multiprocessor.
+  /// The number of blocks that must fit on a multiprocessor.
   int direct_blocks = 4;  // sweep: 3 4 5
 
-  /// Bytes and rows of a tile that is only copied. An inset, NV12 and RGBA: 43.9 and 84.1 with 32 rows, 41.7 and 80.4
-  /// with 64, 42.9 and 81.6 with 96; with 1024 bytes and 64 rows 42.2 and 83.1. NV12 at 1080p: 9.3, 7.9, 7.3; 7.3.
+  /// The width in bytes, and the rows, of a tile that is only copied. An inset, NV12 and RGBA: 43.9 and 84.1 with 32
+  /// rows, 41.7 and 80.4 with 64, 42.9 and 81.6 with 96; with 1024 bytes and 64 rows 42.2 and 83.1. NV12 at 1080p: 9.3,
+  /// 7.9, 7.3; 7.3.
   int copy_bytes = 512;  // sweep: 256 512 1024
   int copy_rows = 64;    // sweep: 32 64 96
   /// These tiles begin at multiples of this many pixels, so that chunks of 16 bytes are aligned.
@@ -60,22 +62,22 @@ struct Tuning {
   /// pictures, 1080p RGBA: 50 µs with two launches, 40 µs with one.
   double most_others = 0.875;
 
-  /// Up to this many layers use kernels whose parameters fit 4 KB, which a launch copies at no extra cost.
+  /// Up to this many layers use kernels whose parameters fit in 4 KB, which a launch copies at no extra cost.
   int few_layers = 6;
-  /// The most layers of such kernels for the parts of compose_direct_tiles.
+  /// The most parts of a frame that use such kernels.
   int few_parts = 28;
 
   // mix_planes, mix_pixels, mix_keyed_420: two pictures of one 8-bit format.
 
-  /// Threads of a block; each mixes 16 bytes, or 16 × 2 pixels.
+  /// The threads of a block; each mixes 16 bytes, or 16 × 2 pixels.
   int pair_threads = 256;  // sweep: 128 256 512
 
   // operate_gray, operate_pixels, operate_420: two pictures of one 8-bit format, with an operator on R', G', B'.
 
-  /// Threads of a block. Multiply, NV12: 55.6 µs with 128, 57.5 µs with 256.
+  /// The threads of a block. Multiply, NV12: 55.6 µs with 128, 57.5 µs with 256.
   int operate_threads = 128;  // sweep: 64 128 256
-  /// Blocks that must fit a multiprocessor. Multiply, RGBA: 94.4 µs with 16, 100.2 µs without a limit of registers
-  /// (40). NV12: 55.6 µs with 8 blocks of 64 registers, 58.6 µs with 9.
+  /// The number of blocks that must fit on a multiprocessor. Multiply, RGBA: 94.4 µs with 16, 100.2 µs without a limit
+  /// (then 40 registers). NV12: 55.6 µs with 8 blocks of 64 registers, 58.6 µs with 9.
   int operate_pixel_blocks = 16;  // sweep: 8 12 16
   int operate_420_blocks = 8;     // sweep: 6 8 9
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Which layers show in a tile, and which kernel composes it. This is computed once per block.
+// Which layers are visible in a tile, and which kernel composes it. Computed once per block.
 #pragma once
 
 #include "kernels/blend/cuda_compose.cuh"
@@ -9,9 +9,9 @@ namespace {
 
 /// The layers to compose in a tile.
 struct Shown {
-  std::uint64_t layers;  ///< bit l: layer l; none below a layer that hides the whole tile
+  std::uint64_t layers;  ///< bit l: layer l is visible; not set below a layer that hides the whole tile
   std::uint64_t whole;   ///< bit l: layer l covers the tile
-  bool covered;          ///< the lowest of the layers hides everything below it
+  bool covered;          ///< whether the lowest of the layers hides everything below it
 };
 
 /// Thread l tests layer l; all threads of the block get the result.
@@ -42,7 +42,7 @@ __device__ __forceinline__ Shown find_shown(const ComposeParams<N, What>& job, c
   return {shown & ~std::uint64_t(0) << (63 - __clzll((long long)hidden)), whole, true};
 }
 
-/// The layers with an edge that divides a sample of chroma in the tile.
+/// The layers whose edges divide a chroma sample in the tile.
 template <int N, typename What>
 __device__ __forceinline__ std::uint64_t odd_layers(const ComposeParams<N, What>& job, const Shown& shown) {
   return shown.layers & ~(job.even | shown.whole);

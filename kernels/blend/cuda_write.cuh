@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Writing the composed pixels of a thread: rounding, channel order, chroma.
+// Writes the composed pixels of a thread: rounding, channel order, chroma.
 #pragma once
 
 #include "kernels/blend/cuda_compose.cuh"
@@ -7,14 +7,14 @@
 namespace cudavision::blend {
 namespace {
 
-/// Rounds half to even; the sample is in the lowest bits, because numbers around 1.5 · 2^23 are 1 apart.
+/// Rounds half to even; the sample is in the lowest bits, because floats around 1.5 · 2^23 differ by 1.
 __device__ __forceinline__ uint32_t stored(float value) { return __float_as_uint(value + round_bias); }
 template <typename T>
 __device__ __forceinline__ void store(const Target& target, const ChannelView& channel, int x, int y, float value) {
   channel.word<T>(x, y) = T(sizeof(T) == 1 ? stored(value) : stored(value) << target.shift);
 }
 
-/// Where writing ends: the right and the lower side of the output, or of a part that begins and ends between chroma
+/// Where writing ends: the right and the lower edge of the output, or of a part that begins and ends between chroma
 /// samples.
 struct Limits {
   int right, bottom;
@@ -39,8 +39,8 @@ __device__ __forceinline__ void write_packed(const Target& target, const Limits&
     }
 }
 
-/// Writes the mean of the pixels that share a chroma sample. It halves the sums first down, then across.
-/// The neighboring lanes hold the other columns.
+/// Writes the mean of the pixels that share a chroma sample. It adds two numbers at a time: first down, then across.
+/// Neighboring lanes hold the other columns.
 template <typename T>
 __device__ __forceinline__ void write_chroma(const Target& target, const Limits& limits, const int (&x)[columns],
                                              const int (&y)[rows], const Samples& d) {

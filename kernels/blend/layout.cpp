@@ -23,7 +23,7 @@ Fit fit(const Rect& box, int width, int height, double pixel_aspect, SizingPolic
     place.y += (box.height - place.height) / 2;
     return {place, all};
   }
-  // Shortens an axis to `ratio` of its length and keeps the middle.
+  // Shortens an axis to `ratio` of its length, around its middle.
   const auto part = [](int begin, int length, double ratio) {
     const int less = std::clamp(int(std::lround(length * ratio)), 1, length);
     return std::pair(begin + (length - less) / 2, less);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Private: the parameters that a backend computes, and the two backends. resolve.cpp turns the public parameters of
-// each frame into one Target and a list of Layers; a Composer computes them. Device code reads these structs as kernel
-// parameters.
+// Private: the parameters of a backend, and the two backends. resolve.cpp turns the public parameters of each frame
+// into a Target and a list of Layers, which a Composer composes. Device code reads these structs as kernel parameters.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +16,11 @@ namespace cudavision::blend {
 
 /// A picture of four interleaved samples per pixel, aligned so that each pixel is one word.
 struct Packed {
-  std::uint8_t* data = nullptr;  ///< nullptr: the picture is not of this kind
+  std::uint8_t* data = nullptr;  ///< nullptr: the picture is of another kind
   std::uint8_t order[4] = {};    ///< position of each component in the pixel; the last one is alpha or padding
 };
 
-/// The component that a role belongs to: Y, Cb, Cr or R, G, B, then alpha; −1: none.
+/// The component of a role: Y, Cb, Cr or R, G, B, then alpha; −1: none.
 constexpr int component_of(Role role) {
   switch (role) {
     case Role::luma:
@@ -56,13 +55,13 @@ struct Matrix {
 /// sample.
 struct Axis {
   std::int64_t start, step;
-  int low, high;  ///< the first and the last sample that are shown
-  /// Linear: value of one unit of (position >> 8); 0: the axis keeps its size and shows its samples unchanged.
+  int low, high;  ///< first and last sample that are shown
+  /// Linear: the value of one unit of (position >> 8). 0: the axis keeps its size and shows its samples unchanged.
   float weight;
   float per;  ///< area: 1 / samples that one output pixel covers; 0: the axis does not shrink
 };
 
-/// Which samples make a pixel: one, two along each axis, or all samples that the pixel covers.
+/// The samples that form a pixel: one, two along each axis, or all samples that the pixel covers.
 enum class Sampling : std::uint8_t { point, linear, area };
 
 /// The data of a visible pad that sampling and copying need.
@@ -77,14 +76,14 @@ struct LayerPicture {
   float color_bias, alpha_bias;
   Format format;
   std::uint8_t sample_bytes, shift;
-  std::uint16_t max;  ///< the largest sample; larger stored values count as this one
+  std::uint16_t max;  ///< the largest sample; larger stored values count as the largest
   Sampling sampling;
-  bool opaque_below;  ///< the picture below counts as opaque
-  bool hides;         ///< the layer hides everything below it
-  bool copies;        ///< the layer hides everything below it, and its stored samples are the output's
-  /// Samples of 8 bits in the output's format and colors, to be laid over bytes that are already composed.
+  bool opaque_below;  ///< whether the picture below counts as opaque
+  bool hides;         ///< whether the layer hides everything below it
+  bool copies;        ///< whether it hides, and its stored samples equal the output's
+  /// Whether it has 8-bit samples in the output's format and colors, to be laid over composed bytes.
   bool direct;
-  bool even_edges;  ///< the edges of `visible` lie between chroma samples of the output, or at its sides
+  bool even_edges;  ///< whether the edges of `visible` lie between chroma samples of the output, or at its sides
 };
 
 /// One visible pad, resolved for the output.
@@ -97,10 +96,10 @@ struct Layer : LayerPicture {
   float alpha_scale;      ///< factor from the pad's alpha to the output's alpha
   float neutral, opaque;  ///< samples that replace missing chroma and missing alpha
   Operator op;
-  bool identity;  ///< to_target changes nothing
+  bool identity;  ///< whether to_target changes nothing
   bool keyed, first_pixel;
   bool unscaled;
-  bool rounds_samples;  ///< samples are rounded before blending, because they were scaled or converted
+  bool rounds_samples;  ///< whether samples are rounded before blending, because they were scaled or converted
 };
 
 /// The output, and the background below all pads.
@@ -118,13 +117,13 @@ struct Target {
   float background[4], checker[4];
 };
 
-/// All interleaved channels of a set as one channel: it starts at the set's first sample,
-/// and a step is one whole pixel.
+/// All interleaved channels of a set as one channel: it starts at the first sample of the set, and steps by whole
+/// pixels.
 ChannelView whole_plane(const FormatInfo& format, const ChannelSet& set, const ChannelView (&channels)[4]);
 
-/// Fills the fields that depend only on the output's format and size.
+/// Sets the fields that depend only on the output's format and size.
 Target make_target(const Geometry& geometry, const ColorCoding& out);
-/// Fills the fields that change with each frame: addresses and background.
+/// Sets the fields that change with each frame: addresses and background.
 void set_frame(const Image& dst, const ColorCoding& out, const Background& background, Target& target);
 /// Resolves a valid pad whose picture lies at `src`. Returns false if the pad is not visible.
 bool resolve(const Pad& pad, const Image& src, const ColorCoding& out, const Target& target, Division division,
@@ -135,12 +134,12 @@ class Composer {
  public:
   virtual ~Composer() = default;
 
-  /// Composes the layers, the lowest first, and writes every sample of the target.
-  /// Does not wait for CUDA. Errors: resource.
+  /// Composes the layers, the lowest first, and writes every sample of the target. Does not wait for CUDA. Errors:
+  /// resource.
   virtual Status submit(const Target& target, const std::vector<Layer>& layers, Queue queue) = 0;
 };
 
-/// `geometry`: geometry of the output.
+/// Make the backends. `geometry`: geometry of the output.
 Result<std::unique_ptr<Composer>> make_cuda(const Geometry& geometry);
 Result<std::unique_ptr<Composer>> make_cpu(const Geometry& geometry);
 

@@ -62,8 +62,8 @@ void set_background(const ColorCoding& out, const Background& background, Target
   std::copy_n(target.background, 4, target.checker);
 }
 
-/// An axis of `place` output pixels that shows `crop` pixels of the picture, starting at `begin`, in a plane subsampled
-/// by 2^shift.
+/// The axis on which `place` output pixels show `crop` pixels of the picture, beginning at `begin`, in a plane
+/// subsampled by 2^shift.
 Axis find_axis(Sampling sampling, int place, int begin, int crop, int shift) {
   const int fraction = 32 - shift;
   const auto rounded_up = [&](std::int64_t n, std::int64_t d) { return ((n << fraction) + d - 1) / d; };
@@ -108,21 +108,21 @@ void set_colors(const Key& key, const ColorCoding& in, const ColorCoding& out, L
   for (int c = 0; c < 3; ++c) layer.key[c] = float(key.color[c] * 255);
   layer.keyed = key.mode != Key::Mode::none;
   layer.first_pixel = key.mode == Key::Mode::first_pixel;
-  // The weight of a hard key becomes 1 slightly above its tolerance,
-  // so that rounding errors do not separate equal samples.
+  // The weight of a hard key becomes 1 slightly above its tolerance, so that rounding errors do not separate equal
+  // samples.
   const double scale = soft(key) ? std::min(1 / key.softness, 1e30) : 1e30;
   layer.key_scale = float(scale);
   layer.key_offset = float(scale * (soft(key) ? key.tolerance : key.tolerance + 0.001));
 }
 
-/// Whether the samples of a layer with `source`, `over` or `add` can be laid over composed
-/// bytes. All other fields are set.
+/// Whether the samples of a layer with `source`, `over` or `add` can be laid over composed bytes. All other fields are
+/// set.
 bool is_direct(const FormatInfo& format, const Target& target, const Layer& layer) {
   const bool pixels = format.sets[0].channels == 4, pairs = format.is_semi_planar();
   if (layer.format != format.format || format.depth > 8 || format.sets[0].shares_plane() || layer.keyed ||
       !layer.identity)
     return false;
-  // Kernels need interleaved Cb and Cr at half the width. They handle neither planes of a quarter of the width nor
+  // Kernels need interleaved Cb and Cr at half the width. They support neither planes of a quarter of the width nor
   // alpha planes.
   if (target.shift_x > 1 || (pairs && target.shift_x != 1) || format.alpha_set() >= 0) return false;
   if (pixels && !(layer.packed.data && target.packed.data)) return false;
@@ -133,12 +133,12 @@ bool is_direct(const FormatInfo& format, const Target& target, const Layer& laye
   if (pairs && !(aligned(layer.channels) && aligned(target.channels))) return false;
   for (int c = 0; c < 4; ++c)
     if (std::max(layer.channels[c].pitch, target.channels[c].pitch) > std::numeric_limits<int>::max()) return false;
-  for (int i = 0; i < 2; ++i)  // the two samples of bilinear interpolation must lie side by side
+  for (int i = 0; i < 2; ++i)  // the two samples of bilinear interpolation must be adjacent
     if (layer.across[i].low == layer.across[i].high) return false;
   return true;
 }
 
-/// Sets the remaining fields, which depend on operator and alpha. Sampling and colors are set.
+/// Sets the remaining fields, which depend on operator and alpha. Sampling and colors are already set.
 void set_blending(const Pad& pad, const ColorCoding& out, const Target& target, Division division, Layer& layer) {
   const bool average = pad.op == Operator::average, source = pad.op == Operator::source;
   const bool over = pad.op == Operator::over || pad.op == Operator::add;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The samples of a pad that make an output pixel, along one axis; shared by both backends.
-// A tap is a sample and its weight.
+// The samples of a pad that form an output pixel, along one axis, for both backends. A tap is a sample and its weight.
 #pragma once
 
 #include "kernels/blend/plan.hpp"
@@ -12,10 +11,10 @@ CUDAVISION_HOST_DEVICE inline std::int64_t position_of(const Axis& axis, int i) 
   return axis.start + std::uint32_t(i) * axis.step;
 }
 
-/// The one sample of Sampling::point.
+/// The single sample of Sampling::point.
 CUDAVISION_HOST_DEVICE inline int point_tap(const Axis& axis, int i) { return int(position_of(axis, i) >> 32); }
 
-/// The two samples of Sampling::linear, and the weight of the second.
+/// The two samples of Sampling::linear, and the weight of the second sample.
 struct LinearTaps {
   int first, second;
   float weight;
@@ -41,7 +40,7 @@ struct Taps {
   CUDAVISION_HOST_DEVICE float of(int i) const { return i == first ? first_weight : i == last ? last_weight : weight; }
 };
 
-/// The samples of output pixel i for any sampling. Sampling::area is linear on an axis that does not shrink.
+/// The samples of output pixel i, for any sampling. Sampling::area is linear on an axis that does not shrink.
 CUDAVISION_HOST_DEVICE inline Taps taps_of(Sampling sampling, const Axis& axis, int i) {
   constexpr std::int64_t one = std::int64_t(1) << 32;
   if (sampling == Sampling::point) {

@@ -62,7 +62,7 @@ double absolute_sum(const std::vector<double>& weights) {
 }
 
 /// Finds a column and a row with weights = column·rowᵀ; leaves both empty if the rank is above 1. Integers are split
-/// into integers (the row is divided by its greatest common divisor), so that two passes stay exact.
+/// into integers (the row is divided by its greatest common divisor), so that two passes are exact.
 void split(Plan& plan, bool integers) {
   const int width = plan.width, height = plan.height;
   if (width == 1 || height == 1) return;
@@ -179,7 +179,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
     plan.anchor_y = plan.height - 1 - plan.anchor_y;
   }
 
-  // Integer weights are summed exactly and divided last. Other weights are divided first.
+  // Integer weights are summed exactly and divided at the end. Other weights are divided first.
   const bool integers = std::all_of(plan.weights.begin(), plan.weights.end(), is_integer);
   plan.scale = 1 / divisor;
   if (!integers) {
@@ -190,7 +190,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   const FormatInfo& format = info(geometry.format);
   const double largest_sum = absolute_sum(plan.weights) * format.max_value();
   // float32 holds integers up to 2^24. A sum of real weights has an error of up to 2^-24 of the largest sum for each
-  // term; for sums below 2^20 (8 bits) that is far less than one step.
+  // term. For sums below 2^20 (8 bits), this is far less than one step.
   plan.wide = integers ? largest_sum > 0x1p24 : largest_sum > 0x1p20 * (1 << (format.depth - 8));
   if (plan.gradient())
     plan.scale = std::abs(plan.scale);

@@ -10,7 +10,8 @@
 namespace cudavision::convolve {
 
 inline constexpr int max_side = 63;
-/// Largest absolute value of a weight and of a divisor. The smallest absolute divisor is the reciprocal of this number.
+/// The largest absolute value of a weight and of a divisor. The smallest absolute divisor is the reciprocal of this
+/// number.
 inline constexpr double max_number = 1e30;
 inline constexpr double max_bias = 1e6;  ///< absolute, in sample values
 
@@ -42,12 +43,12 @@ struct Params {
   /// 0: the divisor of the preset. Preset::custom uses the sum of the weights, or 1 if the sum is 0.
   double divisor = 0;
   double bias = 0;                   ///< added after the division, in sample values; not for chroma
-  bool absolute = false;             ///< absolute value before saturating
-  int anchor_x = -1, anchor_y = -1;  ///< the weight that lies on the output pixel; −1: the middle (side / 2)
+  bool absolute = false;             ///< whether to take the absolute value before saturating
+  int anchor_x = -1, anchor_y = -1;  ///< position of the output pixel's weight in the kernel; −1: the middle (side / 2)
   bool flip = false;                 ///< false: correlation; true: mathematical convolution
   Border border = Border::reflect_101;
   BorderValue border_value{};  ///< for Border::constant and Border::fill
-  bool filter_alpha = false;   ///< whether alpha and padding are filtered; false: copied
+  bool filter_alpha = false;   ///< whether alpha and padding are filtered; otherwise they are copied
 };
 
 /// Checks the parameters that do not depend on the format. Errors: settings.
@@ -56,17 +57,16 @@ Status validate(const Params& params);
 struct KernelSize {
   int width, height;
 };
-/// Size of the kernel, for valid parameters.
+/// The size of the kernel, for valid parameters.
 KernelSize kernel_size(const Params& params);
 
 /// Makes a filter that applies a kernel of up to 63 × 63 weights to every plane: out = saturate(round(v)), rounded half
 /// to even. Here v = Σ w·p / divisor + bias, or |v| if `absolute` is set, or √(Σx² + Σy²) / |divisor| + bias for
 /// Preset::gradient (Σx, Σy: the sums of its two kernels). Chroma has a sign, so it is filtered relative to its neutral
 /// value n, without bias and absolute value: out = n + Σ w·(p − n) / divisor. A gradient has no sign, so its chroma
-/// becomes n. Subsampled chroma uses the same kernel on its own samples. Integer weights are summed exactly. A gradient
-/// of 16-bit samples may differ from the rounded root by 1 on CUDA. Kernels of rank 1 run in two passes, unless one
-/// pass is faster.
-/// Errors: settings (bad parameters, or a backend not built in), resource.
+/// becomes n. Subsampled chroma uses the same kernel on its own samples. Integer weights are summed exactly. On CUDA, a
+/// gradient of 16-bit samples may differ from the rounded root by 1. Kernels of rank 1 run in two passes, unless one
+/// pass is faster. Errors: settings (bad parameters, or a backend not built in), resource.
 Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geometry, Backend backend);
 
 }  // namespace cudavision::convolve

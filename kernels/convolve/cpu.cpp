@@ -10,8 +10,8 @@
 namespace cudavision::convolve {
 namespace {
 
-/// Kernels of this many weights or more are faster if samples are converted to float first. GRAY8, 1920 × 1080: 15 × 15
-/// takes 13.4 ms in float and 19.1 ms from bytes; 3 × 3 takes 0.8 ms and 0.6 ms.
+/// Kernels with at least this many weights are faster if samples are converted to float first. GRAY8, 1920 × 1080: 15 ×
+/// 15 takes 13.4 ms in float and 19.1 ms from bytes; 3 × 3 takes 0.8 ms and 0.6 ms.
 constexpr int many_taps = 50;
 
 class CpuConvolve final : public cpu::CpuFilter {
@@ -22,7 +22,7 @@ class CpuConvolve final : public cpu::CpuFilter {
     const FormatInfo& format = info(plan_.geometry.format);
     max_ = format.max_value();
     for (int i = 0; i < format.set_count; ++i) {
-      // All roles of a set have the same offsets: either all are chroma or none is.
+      // All roles of a set have the same offsets, because either all or none of them are chroma.
       const ChannelSet& set = format.sets[i];
       const Role role = *std::find_if(set.roles.begin(), set.roles.end(), [](Role r) { return r != Role::other; });
       before_[i] = plan_.before[std::size_t(role)];
@@ -36,8 +36,8 @@ class CpuConvolve final : public cpu::CpuFilter {
     sum_depth_ = wide ? CV_64F : CV_32F;
     const double scale = direct_ ? plan_.scale : 1;
     if (plan_.separable()) {
-      // The factors 2 and ½ keep OpenCV from a path that rounds ties up: it takes that path if both kernels are
-      // symmetric, positive and sum to 1.
+      // The factors 2 and ½ prevent a path of OpenCV that rounds ties up: it is taken if both kernels are symmetric,
+      // positive and sum to 1.
       row_ = cv::Mat(plan_.row, true).t() * 2;
       column_ = cv::Mat(plan_.column, true) * (scale / 2);
     } else {
@@ -47,10 +47,10 @@ class CpuConvolve final : public cpu::CpuFilter {
   }
 
  private:
-  /// With Border::fill and Border::copy, no result depends on pixels beyond the frame, so any extrapolation is valid.
+  /// With Border::fill and Border::copy, no result depends on pixels outside the frame, so any extrapolation is valid.
   static Border extrapolation(Border border) { return extrapolates(border) ? border : Border::replicate; }
 
-  /// Whether float32 holds all intermediate values: integers exactly, other values with three bits after the point.
+  /// Whether float32 can hold all intermediate values: integers exactly, other values with three bits after the point.
   bool fits_float() const {
     double reach = 0;
     for (const auto* weights : {&plan_.weights, &plan_.vertical})
@@ -99,8 +99,8 @@ class CpuConvolve final : public cpu::CpuFilter {
       values.convertTo(floats, sum_depth_);
       values = floats;
     }
-    // values(inner) is a part of a matrix. OpenCV reads the samples around it,
-    // so OpenCV's border does not matter, and OpenCV uses no DFT.
+    // values(inner) is a part of a matrix, and OpenCV reads the samples around it. So OpenCV's border does not matter,
+    // and OpenCV uses no DFT.
     compute(index, values(inner), result, scratch);
     set.write(result, frame(at), out(at));
   }
@@ -153,8 +153,8 @@ class CpuConvolve final : public cpu::CpuFilter {
   double max_ = 255;
   std::array<double, max_sets> before_{}, after_{};
   std::array<bool, max_sets> chroma_{};
-  bool small_ = false;   ///< small_kernel() computes the plan
-  bool direct_ = false;  ///< one OpenCV call, from bytes to bytes
+  bool small_ = false;   ///< whether small_kernel() computes the plan
+  bool direct_ = false;  ///< whether one OpenCV call computes bytes from bytes
   int sum_depth_ = CV_32F;
   cv::Mat kernel_, vertical_, row_, column_;
 };

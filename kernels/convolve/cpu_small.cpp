@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Each row of the result is computed in pieces:
+// Computes each row of the result in pieces:
 //
 //   rows y, y+1, y+2 of the window   u8  → Σ column · samples  → down     (s16; two pixels more than the piece)
 //   down                             s16 → Σ row · down, offsets, |v|     → the row of the result (u8, saturated)
@@ -16,22 +16,22 @@
 namespace cudavision::convolve {
 namespace {
 
-constexpr int piece = 1024;  ///< samples of a row; the sums of a piece stay in the first cache
+constexpr int piece = 1024;  ///< samples of a row; the sums of a piece fit in the L1 cache
 
 struct Weights {
   std::int16_t column[3], row[3], before, after;
 };
 
-/// The sum of three products. Each step is cut to 16 bits, which the compiler then computes in lanes of 16 bits.
+/// The sum of three products. Each step is truncated to 16 bits, so that the compiler uses lanes of 16 bits.
 std::int16_t sum_of(const std::int16_t (&w)[3], std::int16_t a, std::int16_t b, std::int16_t c) {
   return std::int16_t(std::int16_t(std::int16_t(w[0] * a) + std::int16_t(w[1] * b)) + std::int16_t(w[2] * c));
 }
 
-/// `step`: samples from one pixel to the next, at most 4.
+/// Filters a row of `count` samples. `step`: distance between samples of adjacent pixels, at most 4.
 template <bool Absolute>
 void filter_row(const Weights& weights, const std::uint8_t* top, const std::uint8_t* middle, const std::uint8_t* bottom,
                 int count, int step, std::uint8_t* to) {
-  const Weights w = weights;  // local copies: no store can change them
+  const Weights w = weights;  // local copies, which no store can change
   std::int16_t down[piece + 8];
   const int more = count + 2 * step;
 #pragma GCC ivdep

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The plan on CUDA: prepares weights once, then launches one kernel for all sets of a frame. No device code here.
+// The plan on CUDA: prepares weights once, then launches one kernel for all sets of a frame. Contains no device code.
 //
-//   make_cuda:  Plan -> make_schedule (which kernel, which block) -> weights as that kernel reads them ->
+//   make_cuda:  Plan -> make_schedule (which kernel, which block) -> weights in the layout of that kernel ->
 //               Convolve<KernelParams>
-//   filter:     for each set: SetView, border, offsets, cut (how many blocks); grid = the blocks of set 0, 1, 2
+//   filter:     for each set: SetView, border, offsets, cut (number of blocks); grid = the blocks of set 0, 1, 2
 //
 // Where to change what:
 //   which kernel runs for which weights   cuda_schedule.cpp (make_schedule)
@@ -30,7 +30,7 @@ namespace {
 template <typename P>
 class Convolve : public cuda::CudaFilter {
  public:
-  /// `params`: the parameters with the weights set. `scale`: a factor of the sums, in addition to Plan::scale.
+  /// `params`: the parameters, including the weights. `scale`: a factor of the sums, in addition to Plan::scale.
   Convolve(Plan plan, const Schedule& schedule, const void* kernel, const P& params, double scale)
       : CudaFilter(plan.geometry, plan.filter_alpha),
         plan_(std::move(plan)),
@@ -59,7 +59,7 @@ class Convolve : public cuda::CudaFilter {
   }
 
  protected:
-  /// A separate launch computes a plane of alpha, because kernels have at most three jobs.
+  /// A separate launch computes an alpha plane, because kernels have at most three jobs.
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
     const FormatInfo& format = info(plan_.geometry.format);
     const Status status = launch(src, dst, rects, 0, format.color_sets(), queue);
@@ -68,7 +68,7 @@ class Convolve : public cuda::CudaFilter {
   }
 
  private:
-  /// Computes the sets from `begin` to `end`, at most three.
+  /// Computes the sets from `begin` to before `end`, at most three.
   Status launch(const Image& src, const Image& dst, const SetRects& rects, int begin, int end, Queue queue) {
     const FormatInfo& format = info(plan_.geometry.format);
     SetRects of_launch{};
@@ -94,7 +94,7 @@ class Convolve : public cuda::CudaFilter {
                        "cannot launch the convolution");
   }
 
-  /// Fills in the fields of a job that all kernels use.
+  /// Sets the fields of a job that all kernels use.
   template <typename Acc>
   void set_common(SetJob<Acc>& job, const ChannelSet& set) const {
     constexpr int far = 1 << 28;
@@ -116,7 +116,7 @@ class Convolve : public cuda::CudaFilter {
     }
   }
 
-  // Fills in the fields that only one family uses.
+  // Sets the fields that only one family uses.
   template <typename Acc>
   void set_own(TileJob<Acc>& job, const Cut& pieces, const Plane&, const Plane&) const {
     job.tiles_x = pieces.tiles_x;
@@ -132,7 +132,7 @@ class Convolve : public cuda::CudaFilter {
     int last_own = 0;
     for (int c = 0; c < channels; ++c)
       if (view.own >> c & 1) last_own = c;
-    // The byte after the last one of packed 4:2:2 may not exist.
+    // In packed 4:2:2, the last byte of this set may be the row's last one.
     job.row_bytes = (view.width - 1) * channels + last_own + 1;
     job.unit = 0;
     for (int unit : {4, 8, 16})
@@ -145,7 +145,7 @@ class Convolve : public cuda::CudaFilter {
       if (!(view.filtered >> c & 1)) job.copies |= 0xffu << 8 * c;
   }
 
-  /// `Count` words of border values as they are stored in a row, starting with the first pixel.
+  /// Sets `Count` words of border values as they are stored in a row, beginning with the first pixel.
   template <int Count>
   void set_border_words(std::uint32_t (&words)[Count], const SetView& view) const {
     const int bits = 8 * info(plan_.geometry.format).sample_bytes();
@@ -159,8 +159,8 @@ class Convolve : public cuda::CudaFilter {
   const void* const kernel_;
   P params_;
   const double scale_;
-  int resident_blocks_ = 1;  ///< number of blocks that run on the device at once
-  bool overlaps_ = false;    ///< a launch can start before the previous one has ended
+  int resident_blocks_ = 1;  ///< number of blocks that can run on the device at once
+  bool overlaps_ = false;    ///< whether a launch can start before the previous one has ended
 };
 
 template <typename P>
@@ -171,7 +171,7 @@ Result<std::unique_ptr<Filter>> finish(Plan plan, const Schedule& schedule, cons
   return std::unique_ptr<Filter>(std::move(filter));
 }
 
-/// Weights in half precision, all multiplied by 2^exponent, so that the largest one has 11 bits before the point.
+/// Half-precision weights, all multiplied by 2^exponent, so that the largest one has 11 bits before the point.
 struct Halves {
   int exponent = 0;
   std::vector<std::uint16_t> parts[2];  ///< weights = parts[0] + parts[1]; or the two kernels of a gradient
@@ -287,7 +287,7 @@ Result<std::unique_ptr<Filter>> make_cuda(Plan plan) {
     case Family::matrix_tile:
       return plan_of(matrix_tile_kernel(schedule.matrix), matrix_tile_params(halves, schedule.buffers),
                      std::ldexp(1.0, subnormal_bits - halves.exponent));
-    case Family::small:  // it sums stored words
+    case Family::small:  // sums stored words
       return plan_of(small_kernel(format, schedule.side, schedule.small), small_params(plan, schedule),
                      1.0 / (1 << format.shift));
     case Family::two_pass:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Loading one channel of a tile by a block, for cuda_tile.cu. A tile begins at any column of the frame,
-// but memory is read in aligned quads, so a quad of the tile is cut out of two neighbouring quads of the frame:
+// Loads one channel of a tile with a block, for cuda_tile.cu. A tile may begin at any column of the frame, but memory
+// is read in aligned quads. So a quad of the tile is cut out of two adjacent quads of the frame:
 //
 //   frame   |a b c d|e f g h|   aligned quads, skew = x & 3 = 2
 //   tile        |c d e f|       one funnel shift of 8-bit samples, two of 16-bit samples
@@ -26,8 +26,8 @@ __device__ __forceinline__ void with_channels(int channels, F&& f) {
   }
 }
 
-/// Four samples of channel c from column x of a row (−1: the border value) on, inside the frame or not: one word of
-/// four bytes, or two words of two samples each. Not inlined, because it is rare.
+/// Four samples of channel c, beginning at column x of a row (−1: the border value), inside or outside the frame: one
+/// word of four bytes, or two words of two samples each. Not inlined, because it is rare.
 template <typename T>
 __device__ __noinline__ uint2 load_any(const SetView& view, int c, int x, int row) {
   std::uint32_t words[2] = {};
@@ -46,7 +46,7 @@ __device__ __noinline__ uint2 load_any(const SetView& view, int c, int x, int ro
   return make_uint2(words[0], words[1]);
 }
 
-/// Channel c of two neighbouring quads, from interleaved words as they are stored.
+/// Channel c of two adjacent quads, from interleaved stored words.
 template <typename T, int C>
 __device__ __forceinline__ void pick_channel(const std::uint32_t (&raw)[2][C * sizeof(T)], int c,
                                              std::uint32_t (&words)[2 * sizeof(T)]) {
@@ -62,12 +62,12 @@ __device__ __forceinline__ void pick_channel(const std::uint32_t (&raw)[2][C * s
 }
 
 /// The block loads channel c of a tile of `rows` rows and `quads` quads, which begins at column x of the frame (any
-/// number), and calls sink(row, quad, words) with the planar samples of each quad. row_index[i]: the row of the frame
+/// integer), and calls sink(row, quad, words) with the planar samples of each quad. row_index[i]: the row of the frame
 /// for row i of the tile; −1: the border value.
 template <typename T, int C, typename Sink>
 __device__ __forceinline__ void fill_tile(const SetView& view, int c, int x, const int* row_index, int quads, int rows,
                                           Sink sink) {
-  constexpr int n = sizeof(T), batch = C * n == 1 ? 6 : 2;  // quads of a thread that load at the same time
+  constexpr int n = sizeof(T), batch = C * n == 1 ? 6 : 2;  // quads that a thread loads at the same time
   const int skew = x & 3, bits = skew * 8 * n;
   // item · inverse >> 22 = item / quads, exact for all items of the largest tile.
   const std::uint32_t inverse = (1u << 22) / quads + 1;
@@ -107,8 +107,7 @@ __device__ __forceinline__ void fill_tile(const SetView& view, int c, int x, con
       sink(row, item - row * quads, words);
     }
   }
-  // Quads that are not in the frame have their own loop: in the loop above they would need
-  // registers that the loads need.
+  // Quads outside the frame have a separate loop: in the loop above, they would need registers that the loads need.
   if (is_direct(row_index[0], x - skew) && is_direct(row_index[rows - 1], x - skew + 4 * (quads - 1))) return;
   for (int item = threadIdx.x; item < rows * quads; item += blockDim.x) {
     const int row = item * inverse >> 22, quad = item - row * quads, source = row_index[row];

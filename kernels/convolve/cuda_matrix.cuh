@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Code that the two families on the matrix units share: it loads samples from shared memory as half-precision numbers,
+// Code that the two families on the matrix units share. It loads samples from shared memory as half-precision numbers,
 // and stores pairs of pixels.
 //
-// 128 neighbouring pixels of a row are 16 segments of 8. A segment and the samples that its window adds on both sides
-// are a row of a 16 × 16 matrix of samples. Its product with a 16 × 8 matrix of weights (column g: the row of weights,
-// shifted by g) is 128 sums:
+// 128 adjacent pixels of a row form 16 segments of 8. A segment, and the samples that its window adds on both sides,
+// form a row of a 16 × 16 matrix of samples. Its product with a 16 × 8 matrix of weights (column g: the row of weights,
+// shifted by g) gives 128 sums:
 //
 //                  column 0 … 15 = sample 8·s − 4 + column        column g = result 8·s + g
 //   segment s = 0  | a b c d e f … |        | w0  0  0 … |
@@ -12,16 +12,16 @@
 //           …      |               |        | w2 w1 w0 … |
 //           s = 15 |               |        |  0 w2 w1 … |
 //
-// The drawing has an anchor of 4. With another one, the weights of cuda_matrix_strip.cu begin 4 − anchor_x rows further
-// down. cuda_matrix_tile.cu begins with sample 8·s − anchor_x − skew and goes on in steps of 16 columns.
+// The drawing has an anchor of 4. With another anchor, the weights in cuda_matrix_strip.cu begin 4 − anchor_x rows
+// further down. cuda_matrix_tile.cu begins with sample 8·s − anchor_x − skew and continues in steps of 16 columns.
 //
-// The columns of samples, and so the rows of weights, are passed in another order: a lane loads four neighbouring
-// samples, 4t … 4t + 3, and passes them as the columns 2t, 2t + 1, 2t + 8 and 2t + 9, which mma() takes from it. The
-// order does not change the sums. Only the half step of cuda_matrix_tile.cu, of 8 columns, keeps the order.
+// The columns of samples, and therefore the rows of weights, are passed in another order: a lane loads four adjacent
+// samples, 4t … 4t + 3, and passes them as the columns 2t, 2t + 1, 2t + 8 and 2t + 9, which mma() expects from it. The
+// order does not change the sums. Only the half step of 8 columns in cuda_matrix_tile.cu keeps the order.
 //
 // Lane 4·g + t of a warp holds the results 2t and 2t + 1 of the segments g and g + 8 (see kernels/cuda/mma.cuh), so it
 // stores pairs of pixels, 64 apart. Half precision holds 8-bit samples exactly. A weight is one number (11 bits) if
-// that is exact or accurate enough, otherwise the sum of two numbers (22 bits). Products are exact; sums are float32. A
+// this is exact or accurate enough, otherwise the sum of two numbers (22 bits). Products are exact; sums are float32. A
 // matrix never mixes rows, so lanes exchange no data.
 #pragma once
 
@@ -36,8 +36,8 @@ using cuda::opaque_register;
 
 namespace {
 
-/// Bytes `2·pair` and `2·pair + 1` of channel c of a quad as it is stored, as halves. A byte with zero bits above it is
-/// a subnormal number, byte · 2^-24, which the matrix units multiply exactly; the scale of the sums compensates for the
+/// Bytes `2·pair` and `2·pair + 1` of channel c of a stored quad, as halves. A byte with zero bits above it is a
+/// subnormal number, byte · 2^-24, which the matrix units multiply exactly. The scale of the sums compensates for the
 /// factor (subnormal_bits).
 template <int C>
 __device__ __forceinline__ std::uint32_t halves_of(const std::uint32_t (&words)[C], int c, int pair) {
@@ -47,7 +47,7 @@ __device__ __forceinline__ std::uint32_t halves_of(const std::uint32_t (&words)[
   return __byte_perm(words[first / 4], words[second / 4], 0x0400 | first % 4 | second % 4 << 8) & 0x00ff00ffu;
 }
 
-/// Loads Bytes bytes from shared memory; the address is aligned to the largest power of two that divides Bytes.
+/// Loads Bytes bytes from shared memory. The address is aligned to the largest power of two that divides Bytes.
 template <int Bytes, int W>
 __device__ __forceinline__ void load_shared(const unsigned char* from, std::uint32_t (&words)[W]) {
   if constexpr (Bytes == 16) {

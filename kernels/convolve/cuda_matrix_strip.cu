@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernels of up to 7 × 7 weights on 8-bit samples: a block goes down a strip, weights and sums stay in registers.
+// Kernels of up to 7 × 7 weights on 8-bit samples: a block moves down a strip; weights and sums stay in registers.
 //
-//   grid: the sets of the format one after the other; in a set, the first and the last column of blocks first. These
+//   grid: the sets of the format one after another; in a set, the first and the last column of blocks come first. These
 //   fill in samples outside the frame, so they have fewer rows (strip_place in cuda_schedule.hpp)
 //
 //   |<-- 128 pixels -->|
-//   +------------------+--------- … -+ -         a block: strip_warps warps side by side. Every step, for a group
+//   +------------------+--------- … -+ -         a block: strip_warps warps side by side. In each step, for a group
 //   | warp 0           | warp 1      | |         of rows:
-//   | K − 1 rows of    |             | job.rows    1. wait for the rows, which are copied to shared memory ahead
+//   | K − 1 rows of    |             | job.rows    1. wait for the rows, which are copied to shared memory in advance
 //   | sums, registers  |             | |              (kernels/cuda/row_ring.cuh)
-//   |                  |             | |           2. each row: multiply it by each of the K rows of weights
+//   |                  |             | |           2. multiply each row by each of the K rows of weights
 //   |                  |             | |              (cuda_matrix.cuh); add to K rows of sums; the oldest row is
-//   |                  |             | |              complete: scale, round
+//   |                  |             | |              complete: scale and round it
 //   |                  |             | |           3. write the complete rows (cuda_units.cuh)
 //   +------------------+--------- … -+ -
 //
@@ -20,9 +20,10 @@
 //
 //   shared memory: ring of groups of source rows | complete rows of each warp | map of the sides      (StripLayout)
 //
-// The loop exists twice. Plain groups have no special case: results are whole units of 16 bytes; one to three channels
-// are all computed, or three of four; there are no absolute values and no pixels to replace. Their loop has half of the
-// instructions. If there are four channels, it computes three, and Units::write adds the fourth one of the input.
+// There are two versions of the loop. Plain groups have no special cases: results are whole units of 16 bytes; all of
+// one to three channels are computed, or three of four; there are no absolute values and no pixels to replace. Their
+// loop has half the instructions. If there are four channels, it computes three, and Units::write adds the fourth one
+// from the input.
 //
 // Where to change what:
 //   another border         "Walks" in CONTRIBUTING.md; one whose pixels are not computed:
@@ -41,7 +42,7 @@
 namespace cudavision::convolve {
 namespace {
 
-/// The rows of a tile, see kernels/cuda/row_ring.cuh. Bytes of other channel sets are 0.
+/// The rows of a tile; see kernels/cuda/row_ring.cuh. Bytes of other channel sets are 0.
 struct Bytes {
   using T = std::uint8_t;
   using Job = MatrixJob;
@@ -50,13 +51,13 @@ struct Bytes {
   __device__ __forceinline__ static int source_byte(const MatrixJob& job, int byte) {
     const SetView& view = job.view;
     const int C = view.channels, mapped = cuda::source_sample(byte, C, view.width, view.border);
-    // `byte` is at least −strip_lead; a multiple of 1 to 4 channels makes it positive.
+    // `byte` is at least −strip_lead; adding a multiple of 1 to 4 channels makes it positive.
     if (!(view.own >> (byte + strip_lead * 12) % C & 1)) return ~0;
     return mapped < 0 ? ~int(cuda::border_sample(view, byte)) : mapped;
   }
 };
 
-/// Four values as bytes, the lowest first: rounded half to even, saturated. This compiles to two instructions.
+/// Four values as bytes, the lowest first: rounded half to even, saturated. Compiles to two instructions.
 __device__ __forceinline__ std::uint32_t to_bytes(float a, float b, float c, float d) {
   const float values[4] = {a, b, c, d};
   int rounded[4];
@@ -74,18 +75,18 @@ struct StripSums {
   static constexpr int sets = kind == Matrix::gradient ? 2 : 1, parts = kind == Matrix::single ? 1 : 2;
 
   std::uint32_t weights[parts][K][2];
-  float sums[sets][C][K][4];  ///< [k]: of the row that gets weights[k] · the next row of samples; k = 0 is not used
+  float sums[sets][C][K][4];  ///< [k]: of the row that gets weights[k] · the next row of samples; k = 0 is unused
   float scale, before[C];
   bool absolute;
   int filtered;
   // If there are four channels, plain steps compute three.
-  std::uint32_t pair, third;  ///< __byte_perm selectors of two pixels: the first two of these channels; the third
-  std::uint32_t merge;        ///< __byte_perm selector of three results and a pixel of the input, see Units
+  std::uint32_t pair, third;  ///< __byte_perm selectors of two pixels: the first two of these channels; the third one
+  std::uint32_t merge;        ///< __byte_perm selector of three results and a pixel of the input; see Units
 
   /// `skips_first`: plain steps of four channels compute the last three, otherwise the first three.
   __device__ __forceinline__ StripSums(const MatrixStripParams& p, const MatrixJob& job, bool skips_first) : sums{} {
-    // opaque_register() turns this into a load from memory. Constant memory serves parameters indexed by lane
-    // one lane at a time.
+    // opaque_register() turns this into a load from memory. Constant memory would serve the
+    // lanes one at a time, because each reads another parameter.
     const uint2* fragments = &p.fragments[0][0][threadIdx.x % 32];
     opaque_register(fragments);
 #pragma unroll
@@ -106,16 +107,15 @@ struct StripSums {
     for (int c = 0; c < C; ++c) before[c] = cuda::warp_uniform(job.before[min(c + skips_first, C - 1)]);
   }
 
-  /// Loads a row of samples. `from`: the lane's four pixels of segment g;
-  /// the pixels of segment g + 8 are 64 pixels further.
+  /// Loads a row of samples. `from`: the lane's four pixels of segment g; those of segment g + 8 are 64 pixels further.
   __device__ __forceinline__ static void load(const unsigned char* from, std::uint32_t (&words)[2][C]) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) load_shared<4 * C>(from + 64 * C * h, words[h]);
   }
 
   /// Adds a row of samples, and writes the row of results that it completes. `to`: the lane's first pair of results.
-  /// Plain: all channels are filtered, or three neighbouring channels of four, which become the first three of the
-  /// results. There are no absolute values.
+  /// Plain: all channels are filtered, or three adjacent channels of four, which become the first three of the results.
+  /// There are no absolute values.
   template <bool Plain>
   __device__ __forceinline__ void step(const std::uint32_t (&words)[2][C], unsigned char* to) {
     constexpr int channels = Plain && C == 4 ? 3 : C;
@@ -151,8 +151,8 @@ struct StripSums {
   /// Adds the rows of a group, as step() adds one row. `from`: the lane's pixels of the first row, in shared memory.
   template <bool Plain, typename Layout>
   __device__ __forceinline__ void add_group(const unsigned char* from, unsigned char* to) {
-    // Here the next row is loaded before a row is stored (the compiler does not reorder them).
-    // Other cases have no registers for this.
+    // Here the next row is loaded before a row is stored (the compiler does not reorder them). Other cases have too few
+    // registers.
     constexpr bool early = C <= 2 || (Plain && K < 7);
     constexpr int rows = Layout::group;
     std::uint32_t words[early ? 2 : 1][2][C];
@@ -191,7 +191,7 @@ struct StripSums {
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         const float u = complete[0][j], v = complete[1][j];
-        // Exact after rounding: see tests/kernels/convolve_test.cpp, ConvolveGradient, and cuda_small.cu.
+        // Exact after rounding; see ConvolveGradient in tests/kernels/convolve_test.cpp, and cuda_small.cu.
         asm("sqrt.approx.f32 %0, %1;" : "=f"(complete[0][j]) : "f"(fmaf(u, u, v * v)));
       }
     }
@@ -214,10 +214,10 @@ struct StripSums {
 /// The plain groups of a block (see the top of this file): from `begin` to `end`.
 struct PlainGroups {
   int begin, end;
-  bool skips_first;  ///< they compute the last three of four channels
+  bool skips_first;  ///< whether they compute the last three of four channels
 };
 
-/// All threads of the block call it. `active`: the warp has columns in the rectangle.
+/// Finds the plain groups. All threads of the block call it. `active`: whether the warp has columns in the rectangle.
 template <int C, typename Ring, typename Units>
 __device__ __forceinline__ PlainGroups find_plain_groups(const MatrixJob& job, const Ring& ring, const Units& units,
                                                          bool active, int groups) {
@@ -229,13 +229,13 @@ __device__ __forceinline__ PlainGroups find_plain_groups(const MatrixJob& job, c
   int end = is_plain ? min(units.whole_end, groups) : 0;
   if (begin >= end) end = 0;
   bool skips_first = C == 4 && end > 0 && filtered == 14;
-  // Plain groups that skip the first channel have the sums of channel c at c − 1, other groups at c:
-  // a block must not have both.
+  // In plain groups that skip the first channel, the sums of channel c are at c − 1; in other groups, at c. A block
+  // must not have both.
   if (skips_first && (begin > 0 || end < groups)) skips_first = false, end = 0;
   return {begin, end, skips_first};
 }
 
-/// The strip of a block: finds its position, and moves down. `has_plain`: there may be plain groups.
+/// Computes the strip of a block: finds its position, and moves down. `has_plain`: whether there may be plain groups.
 template <int C, int K, Matrix kind, bool has_plain = true>
 __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const MatrixJob& job,
                                                unsigned char* memory) {
@@ -249,7 +249,7 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   const int count = min(place.rows, view.y1 - y), groups = (count + K - 1 + rows - 1) / rows;
   const int own_x = x + 128 * warp;
 
-  constexpr int strips = strip_width * C, margin = 4 * C;  // margin: windows reach no further
+  constexpr int strips = strip_width * C, margin = 4 * C;  // margin: windows extend no further
   const int begin = x * C - strip_lead;
   const cuda::RowColumns columns(job, begin, strip_lead - margin,
                                  min(strip_lead + strips + margin, view.x1 * C + margin - begin));
@@ -341,8 +341,9 @@ const void* choose(int side, Matrix kind) {
 }  // namespace
 
 const void* matrix_strip_kernel(const FormatInfo& format, int side, Matrix kind) {
-  // Sets of one channel have the kernels of NV12, and sets of four those of packed 4:2:2: they need as many registers.
-  // But gradients of four channels have their own: with the others they took 1.22 times as long (H200, RGBA).
+  // Sets of one channel use the kernels of NV12, and sets of four the kernels of packed 4:2:2, which need as many
+  // registers. But gradients of four channels have a separate kernel: with the shared kernel they took 1.22 times as
+  // long (H200, RGBA).
   const int channels = format.sets[0].channels;
   if (kind == Matrix::gradient && channels == 4) return choose_gradient<4, 4>(side);
   return channels == 1 ? choose<1, 2>(side, kind) : channels == 3 ? choose<3, 3>(side, kind) : choose<2, 4>(side, kind);

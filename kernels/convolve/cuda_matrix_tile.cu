@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernels beyond 7 × 7 weights on 8-bit samples (Family::matrix_tile): a block goes down a column of tiles. While it
-// multiplies one tile, the next one is copied to shared memory, if two fit. Windows are walked in steps of 16 samples
-// across, and down each step the rows slide through registers.
+// Kernels larger than 7 × 7 weights on 8-bit samples (Family::matrix_tile): a block moves down a column of tiles. While
+// it multiplies one tile, the next one is copied to shared memory, if two fit. Windows are processed in steps of 16
+// samples across; in each step, the rows slide through registers from top to bottom.
 //
 //        |<- 128 results + the window ->|
 //        +------------------------------+ -
@@ -14,8 +14,8 @@
 //   shared memory: weights [part][parity][height][weight_row] | one or two tiles: bytes as in the frame
 //                                                               (cuda_tile_rows.cuh)
 //
-// The first step begins at the multiple of 4 samples at or before the first window: `skew` is the distance. A warp
-// multiplies up to N channels of a set of C at once; if more are filtered, it goes over the tile again.
+// The first step begins at the multiple of 4 samples at or before the first window; `skew` is the distance. A warp
+// multiplies up to N of the C channels of a set at once; if more are filtered, it processes the tile again.
 //
 // Where to change what:
 //   another border         "Walks" in CONTRIBUTING.md; one whose pixels are not computed: store_any()
@@ -37,7 +37,7 @@ struct Picker {
   int channel[N];
   std::uint32_t both, last;  ///< selectors for bytes of two pixels: for the channels 0 and 1, and for channel N − 1
 
-  /// The N lowest channels of `rest`, which has at least one.
+  /// Selects the N lowest channels of `rest`, which has at least one channel.
   __device__ __forceinline__ explicit Picker(int rest) {
 #pragma unroll
     for (int n = 0; n < N; ++n) {
@@ -48,7 +48,7 @@ struct Picker {
     both = a | b << 4 | (4 + a) << 8 | (4 + b) << 12;
     last = C == 2 ? 0x4040 | z | (z + 2) << 8 : z | (4 + z) << 8;
   }
-  /// Bit c: channel c is one of these channels.
+  /// Bit c: channel c is one of the selected channels.
   __device__ __forceinline__ int mask() const {
     int mask = 0;
 #pragma unroll
@@ -74,8 +74,8 @@ struct Picker {
   }
 };
 
-/// The weights of a block in shared memory. Each row has matrix_zeros zeros before it, and zeros after it. It is stored
-/// twice: as pairs that begin at even and at odd weights.
+/// The weights of a block in shared memory. Each row has matrix_zeros zeros before it, and zeros after it. Each row is
+/// stored twice: as pairs that begin at even weights and at odd weights.
 struct Weights {
   const std::uint32_t* words;
   int height, row, parity;  ///< row: words of a row; parity: words from the even pairs to the odd pairs
@@ -154,10 +154,10 @@ struct Step {
     }
   }
 
-  /// Adds the last `height` rows of weights, fewer than 2 · count.
+  /// Adds the last `height` rows of weights, which are fewer than 2 · count.
   template <int count, int first = 0>
   __device__ __forceinline__ void add_last(int height) {
-    if constexpr (count > 0 && count % R == 0) {  // the window is the same with these rows and without
+    if constexpr (count > 0 && count % R == 0) {  // the window is the same with and without these rows
       if (height & count) add_rows<count, first>();
       add_last<count / 2, first>(height);
     } else if constexpr (count > 0) {
@@ -180,8 +180,8 @@ struct Step {
   }
 };
 
-/// Writes the bytes of two pixels that lie in the region, belong to `mask` and are not copied.
-/// `source`: the source's pixels.
+/// Writes the bytes of two pixels that lie in the region, belong to `mask` and are not copied. `source`: the source's
+/// pixels.
 template <int C>
 __device__ __noinline__ void store_any(const MatrixJob& job, int mask, int x, int y, uint2 results,
                                        const unsigned char* source) {
@@ -205,8 +205,8 @@ __device__ __noinline__ void store_any(const MatrixJob& job, int mask, int x, in
   }
 }
 
-/// Scales and writes the sums of a warp. (x, y): its first result; `source`: that pixel in the tile. `first`: also
-/// writes copied channels.
+/// Scales and writes the sums of a warp. (x, y): its first result; `source`: that pixel in the tile. `first`: whether
+/// to write copied channels too.
 template <int C, int N, int R>
 __device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& picker, bool first,
                                       const float (&sums)[N][R][4], int x, int y, const unsigned char* source,
@@ -218,7 +218,7 @@ __device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& 
   if (first) mask |= view.own & ~view.filtered;
   const bool words = mask == (1 << C) - 1 && (C == 4 ? job.stores_16 : job.stores_4);
   const int x0 = max(view.x0, whole.x), x1 = min(view.x1, whole.x + whole.width);
-  // These stay in registers: parameters of one of several sets take long to load.
+  // These stay in registers, because parameters of one of several sets take long to load.
   const int y0 = cuda::warp_uniform(words ? max(view.y0, whole.y) : INT_MAX),
             y1 = cuda::warp_uniform(min(view.y1, whole.y + whole.height));
   const int end = cuda::warp_uniform(view.y1), absolute = cuda::warp_uniform(int(job.absolute));
@@ -281,7 +281,7 @@ __device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& 
   }
 }
 
-/// A block goes down its tiles. It computes C channels of a set, N at once.
+/// A block moves down its tiles. It computes C channels of a set, N at a time.
 template <int C, int N, int parts>
 __device__ __forceinline__ void convolve_tiles(const MatrixTileParams& p, const MatrixJob& job, unsigned char* memory) {
   constexpr int R = matrix_tile_rows(C);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// From sums to stored samples, for cuda_small.cu and cuda_tile.cu. Results of the matrix units are stored by
+// Converts sums to stored samples, for cuda_small.cu and cuda_tile.cu. Results of the matrix units are stored by
 // StripSums::step() and cuda_units.cuh (strips), and by store() in cuda_matrix_tile.cu, which uses to_sample().
 #pragma once
 
@@ -10,7 +10,7 @@ namespace cudavision::convolve {
 __device__ __forceinline__ float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
 __device__ __forceinline__ double multiply_add(double a, double b, double c) { return fma(a, b, c); }
 
-/// The nearest sample value, half to even, saturated. T: the stored word.
+/// The nearest sample value, rounded half to even, saturated. T: the type of the stored word.
 template <typename T>
 __device__ __forceinline__ std::uint32_t to_sample(float value, int max_value) {
   std::uint32_t sample;
@@ -42,7 +42,7 @@ __device__ __forceinline__ void finish(const SetJob<Acc>& job, int c, const Acc 
   for (int j = 0; j < N; ++j) samples[j] = to_sample<T>(values[j], job.view.max_value);
 }
 
-/// Writes the quad at (x, y). Border::fill and Border::copy: replaces the pixels whose window leaves the frame.
+/// Writes the quad at (x, y). Border::fill and Border::copy: replaces pixels whose window leaves the frame.
 template <typename T, int C, typename Acc>
 __device__ __forceinline__ void store_result(const SetJob<Acc>& job, int x, int y, Quad<T, C> quad) {
   const SetView& view = job.view;

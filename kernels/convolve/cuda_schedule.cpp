@@ -8,18 +8,18 @@ namespace cudavision::convolve {
 namespace {
 
 /// If the error of a result, in sample values, is at most this, each real weight is one half-precision number (11
-/// bits). The error of a kernel whose absolute weights sum to 4 is about this large. Above
-/// this error, each weight is two numbers (22 bits), which take twice the time.
+/// bits). A kernel whose absolute weights sum to 4 has about this error. Above this error, each weight is two numbers
+/// (22 bits), which take twice the time.
 constexpr double matrix_error = 0.125;
 
-/// Side (3, 5 or 7) of the square around the anchor that holds the kernel; 0: the kernel is larger.
+/// The side (3, 5 or 7) of the square around the anchor that holds the kernel; 0: the kernel is larger.
 int small_side(const Plan& plan) {
   const int reach =
       std::max({plan.anchor_x, plan.width - 1 - plan.anchor_x, plan.anchor_y, plan.height - 1 - plan.anchor_y});
   return reach <= tuning.small_reach ? 2 * std::max(reach, 1) + 1 : 0;
 }
 
-/// Halves the warps of a block until bytes(warps) of shared memory fit. Returns false if not even one warp fits.
+/// Halves the number of warps of a block until bytes(warps) of shared memory fit. Returns false if no warp fits.
 template <typename F>
 bool fit(Schedule& schedule, int most_warps, std::size_t limit, F&& bytes) {
   int warps = most_warps;
@@ -48,7 +48,7 @@ int count_blocks(const Schedule& schedule, const FormatInfo& format, const SetRe
   return count;
 }
 
-/// Bytes of shared memory of a block of Family::matrix_tile.
+/// The bytes of shared memory of a block of Family::matrix_tile.
 std::size_t matrix_tile_bytes(const Plan& plan, int warps, int parts, int buffers) {
   const FormatInfo& format = info(plan.geometry.format);
   const int skew = matrix_skew(plan.anchor_x), halves = matrix_half_steps(plan.width, skew);
@@ -104,7 +104,7 @@ Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shar
     schedule.side = side;
     schedule.warps = tuning.small_warps;
   } else {
-    // One pass needs no shared memory for row results, so it may fit if two passes do not.
+    // One pass needs no shared memory for row results, so it may fit even if two passes do not.
     fits = (plan.separable() && fit_tile(schedule, Family::two_pass, plan, shared_limit)) ||
            fit_tile(schedule, Family::direct, plan, shared_limit);
   }
@@ -135,7 +135,7 @@ StripHeight strip_height(const Schedule& schedule, const FormatInfo& format, con
     const int rows = steps * step - more;
     if (rows <= 0) continue;
     bool at_once = false;
-    // A row of more channels takes longer, so blocks of such a set have fewer rows.
+    // A row with more channels takes longer, so blocks of such a set have fewer rows.
     for (int first : {2 * steps, (3 * steps + 1) / 2}) {
       StripHeight height{rows, differ ? first * step - more : rows, true};
       int count = count_of(height);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Chooses the kernel, and cuts a frame into blocks: plain C++, without CUDA. Units: samples
-// of a set's grid, bytes.
+// Chooses the kernel, and cuts a frame into blocks: plain C++, without CUDA. Units: samples of a set's grid, or bytes.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +10,15 @@
 
 namespace cudavision::convolve {
 
-/// The kernel families, one .cu file each (two_pass and direct share cuda_tile.cu). "Up to 7 × 7": no weight is farther
-/// than 3 samples from the anchor. The first three sum in float32, so none serves Plan::wide. The last two serve the
-/// rest: larger kernels on 16-bit samples; on 8-bit samples, kernels of rank 1 with a side above
-/// tuning.matrix_most_separable; Plan::wide.
+/// The kernel families, with one .cu file each (two_pass and direct share cuda_tile.cu). "Up to 7 × 7": no weight is
+/// farther than 3 samples from the anchor. The first three sum in float32, so none of them serves Plan::wide. The last
+/// two serve the remaining cases: larger kernels on 16-bit samples; on 8-bit samples, kernels of rank 1 with a side
+/// above tuning.matrix_most_separable; Plan::wide.
 enum class Family {
   small,         ///< 16-bit samples, kernels up to 7 × 7: unrolled
   matrix_strip,  ///< 8-bit samples, kernels up to 7 × 7: weights stay in registers
   matrix_tile,   ///< 8-bit samples, larger kernels
-  two_pass,      ///< of the rest, kernels of rank 1 whose tile fits into shared memory: rows, then columns
+  two_pass,      ///< of the remaining cases, kernels of rank 1 whose tile fits in shared memory: rows, then columns
   direct,        ///< all others
 };
 /// How kernels of Family::small compute sums.
@@ -28,44 +27,43 @@ enum class Small { direct, rows_then_columns, gradient };
 /// or two kernels of one number each.
 enum class Matrix { single, pair, gradient };
 
-/// Results of a block of tiles across: four for each lane of a warp.
+/// The results of a block of tiles across: four for each lane of a warp.
 inline constexpr int tile_width = 128;
 
-/// The kernel that a plan runs, and its block.
+/// The kernel of a plan, and its block.
 struct Schedule {
   Family family = Family::direct;
   int side = 3;  ///< small, matrix_strip: side of the unrolled square around the anchor, 3, 5 or 7
   Small small = Small::direct;
   Matrix matrix = Matrix::single;
-  bool wide = false;  ///< two_pass, direct: float64 sums
+  bool wide = false;  ///< two_pass, direct: whether sums are float64
   int warps = 1;      ///< warps of a block
   int buffers = 1;    ///< matrix_tile: tiles in shared memory; with 2, one is copied while the other is multiplied
   std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block
 };
 
-/// Whether 8-bit samples go to the matrix units.
+/// Whether the matrix units process the plan's 8-bit samples.
 bool uses_matrix_units(const Plan& plan);
-/// How the matrix units must hold the weights. `error`: the largest error of a result, in sample values,
-/// if each weight is one number.
+/// How the matrix units must hold the weights. `error`: the largest error of a result, in sample values, if each weight
+/// is one number.
 Matrix matrix_weights(const Plan& plan, double error);
-/// Chooses the kernel and the block. `matrix` matters only if uses_matrix_units().
-/// `shared_limit`: the largest size of the shared memory of a block, in bytes.
-/// Errors: resource.
+/// Chooses the kernel and the block. `matrix` matters only if uses_matrix_units(). `shared_limit`: the largest size of
+/// the shared memory of a block, in bytes. Errors: resource.
 Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shared_limit);
 
 // ---- Strips of matrix_strip
 
-/// Pixels of a block across.
+/// The width of a block in pixels.
 inline constexpr int strip_width = 128 * tuning.strip_warps;
-/// Bytes of a tile before the block's first pixel and behind its last one: a sector of the L2 cache.
+/// The bytes of a tile before the block's first pixel and after its last one: a sector of the L2 cache.
 inline constexpr int strip_lead = 32;
 
 /// Shared memory of a block for a set of C channels: a ring of groups of source rows, the complete rows of a group, and
-/// the map of the sides. Parts begin at these bytes; the ring begins at 0.
+/// the map of the sides. The fields give the first byte of each part; the ring begins at 0.
 template <int C>
 struct StripLayout {
-  static constexpr int group = strip_group(C), ahead = strip_ahead(C);  ///< rows; groups that are copied ahead
-  static constexpr int slots = ahead + 2;  ///< groups in the ring: also the group being summed and the previous group
+  static constexpr int group = strip_group(C), ahead = strip_ahead(C);  ///< rows of a group; groups copied ahead
+  static constexpr int slots = ahead + 2;  ///< groups in the ring, including the one being summed and the previous one
   static constexpr int pitch = strip_width * C + 2 * strip_lead;
   static constexpr int stage = slots * group * pitch, map = stage + group * strip_width * C;
   static constexpr int size = map + 64 * 4;
@@ -84,17 +82,17 @@ struct Cut {
 struct StripHeight {
   int rows = 1;              ///< rows of results; Family::matrix_tile: number of tiles
   int first_rows = 1;        ///< `rows` for sets with fewer channels than the last set; only Family::matrix_strip
-  bool short_edges = false;  ///< blocks at the sides are shorter, however few rows they have
+  bool short_edges = false;  ///< whether blocks at the sides are shorter, however few rows they have
 };
-/// Chooses the height for all sets of a frame. `blocks`: the number of blocks that run on the device at once.
+/// Chooses the height for all sets of a frame. `blocks`: the number of blocks that can run on the device at once.
 StripHeight strip_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks);
-/// Chooses how many tiles a block of Family::matrix_tile goes down, for all sets of a frame.
+/// Chooses how many tiles a block of Family::matrix_tile processes from top to bottom, for all sets of a frame.
 StripHeight tiles_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks);
 /// Divides a rectangle into blocks. The first column of blocks begins at the multiple of 4 pixels (matrix units: 16) at
 /// or before the rectangle. `strip`: used by Family::matrix_strip and Family::matrix_tile only.
 Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const Rect& rect, StripHeight strip);
 
-/// Results of a block across. Blocks begin at multiples of this number of pixels.
+/// The results of a block across. Blocks begin at multiples of this number of pixels.
 int block_width(const Schedule& schedule);
 int block_alignment(const Schedule& schedule);
 
@@ -102,7 +100,7 @@ int block_alignment(const Schedule& schedule);
 struct Place {
   int x, y;
 };
-/// Block → tile, row by row. Not for Family::matrix_strip.
+/// The tile of a block, numbered row by row. Not for Family::matrix_strip.
 CUDAVISION_HOST_DEVICE inline Place tile_place(int block, int tiles_x) {
   Place place;
   place.y = block / tiles_x;
@@ -114,7 +112,7 @@ CUDAVISION_HOST_DEVICE inline Place tile_place(int block, int tiles_x) {
 struct StripPlace {
   int x, y, rows;
 };
-/// Blocks of the first and the last column come first, because they take longest.
+/// The blocks of the first and the last column come first, because they take longest.
 CUDAVISION_HOST_DEVICE inline StripPlace strip_place(int block, const Cut& cut) {
   const int inner = block - cut.edges * cut.edge_tiles_y;
   if (inner < 0) return {block % cut.edges ? cut.tiles_x - 1 : 0, block / cut.edges * cut.edge_rows, cut.edge_rows};
@@ -124,10 +122,10 @@ CUDAVISION_HOST_DEVICE inline StripPlace strip_place(int block, const Cut& cut) 
 
 // ---- Shared memory of two_pass and direct (cuda_tile.cu)
 
-/// Floats from row to row of a tile: the windows, and the samples beyond them that a loop over four
+/// The distance between rows of a tile, in floats: the windows, and the samples beyond them that a loop over four
 /// weights at a time reads.
 CUDAVISION_HOST_DEVICE constexpr int tile_pitch(int kernel_width) { return tile_width + (kernel_width + 3) / 4 * 4; }
-/// Bytes of a block: the tile, the row results of two passes, and the source row of each row.
+/// The bytes of a block: the tile, the row results of two passes, and the source row of each row.
 constexpr std::size_t tile_bytes(int warps, int kernel_width, int kernel_height, bool two_pass, bool wide) {
   const std::size_t rows = std::size_t(warps) * tile_rows(wide) + kernel_height - 1, sum_bytes = wide ? 8 : 4;
   return rows * (tile_pitch(kernel_width) * sizeof(float) + (two_pass ? tile_width * sum_bytes : 0) + sizeof(int));
@@ -135,27 +133,28 @@ constexpr std::size_t tile_bytes(int warps, int kernel_width, int kernel_height,
 
 // ---- Shared memory of matrix_tile
 
-/// Samples by which the windows of a tile begin before the first needed sample, so that they begin at a multiple of 4.
+/// The number of samples from the start of a tile's windows to the first needed sample, so that windows begin at a
+/// multiple of 4.
 CUDAVISION_HOST_DEVICE constexpr int matrix_skew(int anchor_x) { return -anchor_x & 3; }
-/// The number of half steps (8 samples each) that the windows of 8 results take.
+/// The number of half steps (of 8 samples each) that the windows of 8 results need.
 CUDAVISION_HOST_DEVICE constexpr int matrix_half_steps(int kernel_width, int skew) {
   return (8 + kernel_width - 1 + skew + 7) / 8;
 }
-/// Rows of results of a warp in a tile, for a set of `channels` channels.
+/// The rows of results of a warp in a tile, for a set of `channels` channels.
 CUDAVISION_HOST_DEVICE constexpr int matrix_tile_rows(int channels) {
   return channels == 1 ? tuning.matrix_tile_rows_1 : tuning.matrix_tile_rows_more;
 }
-/// Bytes from row to row of a tile. `lead`: bytes before the first window.
+/// The distance between rows of a tile, in bytes. `lead`: bytes before the first window.
 CUDAVISION_HOST_DEVICE constexpr int matrix_tile_pitch(int halves, int lead, int channels) {
   return (lead + (120 + 8 * halves) * channels + 15) & -16;
 }
-/// Zeros before a row of weights, and words of such a row with zeros on both sides. Column g of the matrix begins g ≤ 7
-/// weights and `skew` ≤ 3 weights before the row, so at least 10 zeros are needed. The number is even, because weights
-/// are read in pairs.
+/// The number of zeros before a row of weights, and the words of such a row with zeros on both sides. Column g of the
+/// matrix begins g ≤ 7 plus `skew` ≤ 3 weights before the row, so at least 10 zeros are needed. The number is even,
+/// because weights are read in pairs.
 inline constexpr int matrix_zeros = 12;
 CUDAVISION_HOST_DEVICE constexpr int matrix_weight_row(int halves) { return 4 * halves + 7; }
-/// Words of all rows of weights. They are stored twice: as pairs that begin at even and at odd weights. 16 + 32·i words
-/// lie between the two, so that lanes that read both use different banks.
+/// The words of all rows of weights. They are stored twice: as pairs that begin at even weights and at odd weights. The
+/// two are 16 + 32·i words apart, so that lanes that read both use different banks.
 CUDAVISION_HOST_DEVICE constexpr int matrix_weight_words(int kernel_height, int halves) {
   return ((kernel_height * matrix_weight_row(halves) + 15) & -32) + 16;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Kernels of 3 × 3, 5 × 5 and 7 × 7 weights on 16-bit samples, unrolled: weights are constant operands, and one byte
-// permutation and one addition turn a sample into float32.
+// permutation and one addition convert a sample to float32.
 //
 //   lane 0     lane 1            lane 31      a block: small_warps strips, one above the other
 //   +--------+--------+-- … --+--------+ -    a warp:  128 pixels across, R rows of results
@@ -9,12 +9,12 @@
 //   +--------+--------+-- … --+--------+ -             sides:  [quad][4 px][quad]
 //
 // Error of the square root. A gradient of 16-bit samples is √s with s = u² + v² and integers |u|, |v| ≤ 4·65535 < 2^18.
-// u and v are exact in float32; s has a relative error below 2^-23 (two roundings), and half of this error reaches the
-// root; sqrt.approx.f32 adds at most 2^-23 (PTX ISA). So the root is off by less than 1.5·2^-23·√s, and before it
-// saturates (√s < 65536) by less than 0.012 steps: the result is the correctly rounded one or its neighbour. It is the
-// correctly rounded result for s < 2^20, where s is exact: √s is 1 / (8·√s) or more away from k + ½, because s is an
-// integer and (k + ½)² = k² + k + ¼, and the error 2^-23·√s is less. That holds for all 8-bit and 10-bit results with
-// divisor 1 and bias 0. The test ConvolveGradient checks both bounds with these errors.
+// u and v are exact in float32. s has a relative error below 2^-23 (two roundings), half of which reaches the root;
+// sqrt.approx.f32 adds at most 2^-23 (PTX ISA). So the root is off by less than 1.5·2^-23·√s, and before it saturates
+// (√s < 65536) by less than 0.012 steps: the result is the correctly rounded one or its neighbour. For s < 2^20, where
+// s is exact, it is the correctly rounded result: √s is at least 1 / (8·√s) away from k + ½, because s is an integer
+// and (k + ½)² = k² + k + ¼, and the error 2^-23·√s is less. This holds for all 8-bit and 10-bit results with divisor 1
+// and bias 0. The test ConvolveGradient checks both bounds with these errors.
 //
 // Where to change what:
 //   another border         "Walks" in CONTRIBUTING.md; one whose pixels are not computed:
@@ -26,17 +26,17 @@
 namespace cudavision::convolve {
 namespace {
 
-using T = std::uint16_t;  // the type of all samples; other files convolve samples of 8 bits
+using T = std::uint16_t;  // the type of all samples; other files process 8-bit samples
 
-constexpr int pixels = 4;  // of a lane: a quad
-/// The words of a quad, and of a lane's row of samples, which has a quad on each side for the windows. Both are as they
-/// are stored (interleaved).
+constexpr int pixels = 4;  // pixels of a lane: a quad
+/// The words of a quad, and of a lane's row of samples, which has a quad on each side for the windows. Both are in
+/// stored order (interleaved).
 template <int C>
 constexpr int quad_words = C * sizeof(T);
 template <int C>
 constexpr int row_words = 3 * quad_words<C>;
 
-/// The word, and the byte in it, of channel c of a pixel of the strip.
+/// The word of channel c of a pixel of the strip, and the byte in this word.
 template <int C>
 struct SampleAt {
   int word, byte;
@@ -44,7 +44,7 @@ struct SampleAt {
       : word((pixel * C + c) * int(sizeof(T)) / 4), byte((pixel * C + c) * int(sizeof(T)) % 4) {}
 };
 
-/// The stored word of a sample in float32: its bytes become the mantissa of 2^23 + word. odd: see convolve_channel().
+/// The stored word of a sample as float32: its bytes become the mantissa of 2^23 + word. odd: see convolve_channel().
 template <int C, int N>
 __device__ __forceinline__ float sample(const std::uint32_t (&row)[N], int pixel, int c, int odd) {
   const SampleAt<C> at(pixel + 4, c);  // after the left quad
@@ -80,7 +80,7 @@ struct SmallShape {
   static constexpr int R = small_rows(C, K), radius = K / 2, rows = R + K - 1;  ///< rows: rows of samples
 };
 
-/// Loads the rows of samples of a lane whose windows lie inside the frame's width. row_index: as in convolve_strip().
+/// Loads the rows of samples of a lane whose windows are inside the frame's width. row_index: as in convolve_strip().
 template <int C, int rows>
 __device__ __forceinline__ void load_inside(const SmallJob& job, int x, const int* row_index,
                                             std::uint32_t (&raw)[rows][row_words<C>]) {
@@ -107,8 +107,8 @@ __device__ __forceinline__ void load_inside(const SmallJob& job, int x, const in
   }
 }
 
-/// Loads the rows of samples of the lanes at the sides of the frame (not `inside`). The whole warp loads each of them,
-/// because a single lane would take long. `words`: the warp's shared memory.
+/// Loads the rows of samples of the lanes at the sides of the frame (not `inside`). The whole warp loads the rows of
+/// each such lane, because a single lane would take long. `words`: the warp's shared memory.
 template <int C, int rows>
 __device__ __forceinline__ void load_edges(const SetView& view, int x, bool inside, const int* row_index,
                                            std::uint32_t* words, std::uint32_t (&raw)[rows][row_words<C>]) {
@@ -132,8 +132,8 @@ __device__ __forceinline__ void load_edges(const SetView& view, int x, bool insi
   }
 }
 
-/// Adds row i of samples to the sums of the R rows of results, in one pass. `others`:
-/// the sums of a gradient's second kernel.
+/// Adds row i of samples to the sums of the R rows of results, in one pass. `others`: the sums of a gradient's second
+/// kernel.
 template <int K, Small kind, int R>
 __device__ __forceinline__ void add_row(const SmallParams& p, int i, const float (&window)[pixels + K - 1],
                                         float (&sums)[R][pixels], float (&others)[R][pixels]) {
@@ -153,7 +153,7 @@ __device__ __forceinline__ void add_row(const SmallParams& p, int i, const float
   }
 }
 
-/// Adds row i of samples for Small::rows_then_columns: sums the row across, then adds the sums down.
+/// Adds row i of samples for Small::rows_then_columns: sums along the row, and adds the sums to the columns.
 template <int K, int R>
 __device__ __forceinline__ void add_row_in_two_passes(const SmallParams& p, int i,
                                                       const float (&window)[pixels + K - 1], float (&sums)[R][pixels]) {
@@ -174,7 +174,7 @@ __device__ __forceinline__ void add_row_in_two_passes(const SmallParams& p, int 
 }
 
 /// Convolves channel c + odd of a lane's samples, and inserts the results into `out`. odd: 0, or 1 if c is even, so
-/// that one code serves both samples of a word.
+/// that the same code serves both samples of a word.
 template <int C, int K, Small kind>
 __device__ __forceinline__ void convolve_channel(const SmallParams& p, const SmallJob& job, int c, int odd,
                                                  const std::uint32_t (&raw)[SmallShape<C, K>::rows][row_words<C>],
@@ -209,7 +209,7 @@ __device__ __forceinline__ void convolve_channel(const SmallParams& p, const Sma
   }
 }
 
-/// Writes R rows of a lane's results. All of them must lie in the region.
+/// Writes R rows of a lane's results. All must be inside the region.
 template <int C, int R>
 __device__ __forceinline__ void store_whole(const SetView& view, int x, int y, std::uint32_t (&out)[R][quad_words<C>]) {
   unsigned char* at = view.dst + y * view.dst_pitch + std::ptrdiff_t(x) * (C * sizeof(T));
@@ -222,7 +222,7 @@ __device__ __forceinline__ void store_whole(const SetView& view, int x, int y, s
   }
 }
 
-/// Writes R rows of a lane's results, as far as they lie in the region.
+/// Writes those of the R rows of a lane's results that are inside the region.
 template <int C, int R>
 __device__ __forceinline__ void store_partly(const SmallJob& job, int x, int y,
                                              const std::uint32_t (&out)[R][quad_words<C>]) {
@@ -235,7 +235,7 @@ __device__ __forceinline__ void store_partly(const SmallJob& job, int x, int y,
   for (int r = 0; r < R; ++r) store_result<T, C>(job, x, y + r, cuda::deinterleave<T, C>(results[r]));
 }
 
-/// The strip of a warp. row_index: the row of the frame for each row of samples; −1: the border value.
+/// Computes the strip of a warp. row_index: the row of the frame for each row of samples; −1: the border value.
 template <int C, int K, Small kind>
 __device__ __forceinline__ void convolve_strip(const SmallParams& p, const SmallJob& job) {
   constexpr int R = SmallShape<C, K>::R, warps = tuning.small_warps, radius = SmallShape<C, K>::radius,
@@ -264,7 +264,7 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
 #pragma unroll
       for (int w = 0; w < quad_words<C>; ++w) out[r][w] = raw[r + radius][quad_words<C> + w];
   }
-  constexpr int together = C == 4 ? 2 : 1;  // channels that share code: it is long
+  constexpr int together = C == 4 ? 2 : 1;  // channels that share code, because it is long
 #pragma unroll
   for (int c = 0; c < C; c += together) {
 #pragma unroll 1
@@ -284,7 +284,7 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
 
 template <int C0, int C1, int K, Small kind>
 __global__ void __launch_bounds__(32 * tuning.small_warps) convolve_small(const __grid_constant__ SmallParams p) {
-  if (C0 == 4 || blockIdx.x < p.jobs[1].first_block) {  // pixels of four samples are the only set
+  if (C0 == 4 || blockIdx.x < p.jobs[1].first_block) {  // formats with four samples in a pixel have one set
     convolve_strip<C0, K, kind>(p, p.jobs[0]);
   } else {
     const SmallJob& job = p.jobs[blockIdx.x >= p.jobs[2].first_block ? 2 : 1];
@@ -295,7 +295,7 @@ __global__ void __launch_bounds__(32 * tuning.small_warps) convolve_small(const 
 template <int C0, int C1>
 const void* choose(int side, Small kind) {
   const auto kernel = [](auto function) { return reinterpret_cast<const void*>(function); };
-  if (kind == Small::gradient)  // a kernel of 3 × 3; the side is 5 if the anchor is not in the middle
+  if (kind == Small::gradient)  // a 3 × 3 kernel; the side is 5 if the anchor is not in the middle
     return side == 3 ? kernel(convolve_small<C0, C1, 3, Small::gradient>)
                      : kernel(convolve_small<C0, C1, 5, Small::gradient>);
   if (side == 3) return kernel(convolve_small<C0, C1, 3, Small::direct>);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernels of any size, for all sample types: a block loads a tile of one channel into shared memory, as float32; each
-// thread computes 4 × R results in registers, while it moves down the rows of samples.
+// Kernels of any size, for all sample types: a block loads a tile of one channel into shared memory, as float32. Each
+// thread computes 4 × R results in registers while it moves down the rows of samples.
 //
 //        |<- 128 results + the window ->|
 //        +------------------------------+ -
@@ -9,9 +9,9 @@
 //   warp |                              |                  weights at a time
 //    …   |  height − 1 more rows        |        two_pass: all lanes sum the rows of the tile into `across` (shared),
 //        +------------------------------+                  then each lane sums down
-//   shared memory: the tile | two_pass: across, 128 sums a row | source row of each row
+//   shared memory: the tile | two_pass: across, 128 sums per row | source row of each row
 //
-// Channels are computed one after the other. Their results are kept packed until all channels are stored together.
+// Channels are computed one after another. Their results are kept packed until all channels are stored together.
 //
 // Where to change what:
 //   another border         "Walks" in CONTRIBUTING.md; one whose pixels are not computed:
@@ -59,7 +59,7 @@ struct FloatSink {
     for (int j = 0; j < 4; ++j) {
       constexpr int per_word = 4 / n;
       const int byte = j % per_word * n, selector = n == 1 ? 0x7440 | byte : 0x7400 | (byte + 1) << 4 | byte;
-      // The same conversion as in sample() of cuda_small.cu.
+      // The conversion is the same as in sample() of cuda_small.cu.
       values[j] = __uint_as_float(__byte_perm(words[j / per_word], 0x4b000000, selector)) - 8388608.0f;
     }
     store_four(tile + row * pitch + 4 * quad, values);
@@ -120,8 +120,8 @@ __device__ __forceinline__ void sum_window(float (&sums)[R][4], const float* til
       return slide<3>(sums, tile + k, pitch, weights + k, stride, height);
   }
 }
-/// In float64 the windows of four columns would not fit into registers. Two quads of each row are held,
-/// and replaced quad by quad.
+/// In float64, the windows of four columns would not fit in registers. Two quads of each row are held, and replaced
+/// quad by quad.
 template <int R>
 __device__ __forceinline__ void sum_window(double (&sums)[R][4], const float* tile, int pitch, const double* weights,
                                            int stride, int width, int height) {
@@ -153,7 +153,7 @@ __device__ __forceinline__ void sum_window(double (&sums)[R][4], const float* ti
   }
 }
 
-/// Four sums along a row of the tile. The weights are padded with zeros to whole quads.
+/// Computes four sums along a row of the tile. The weights are padded with zeros to whole quads.
 template <typename Acc>
 __device__ __forceinline__ void sum_row(Acc (&sums)[4], const float* tile, const Acc* weights, int width) {
   Acc window[8], far[4];

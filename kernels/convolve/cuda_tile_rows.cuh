@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The source rows of a tile in shared memory, for cuda_matrix_tile.cu: bytes as in the frame, copied in units of 16
-// while the block works on the previous tile.
+// while the block processes the previous tile.
 //
 //   columns of a row      0          first                           last        end
 //                         | sides    | bytes of the row of the frame | sides     |
 //   byte of the frame     begin, a multiple of 16; `lead` bytes before the first window
 //
-//   sides: bytes outside the row, filled in when the tile has arrived. Most of them lie in the tile itself.
+//   sides: bytes outside the row, filled in when the tile has arrived. Most of them are in the tile itself.
 #pragma once
 
 #include "kernels/convolve/cuda_params.cuh"
@@ -15,7 +15,7 @@
 namespace cudavision::convolve {
 namespace {
 
-/// Copies 16 bytes of row `row`, starting at byte `byte`, as far as they lie in the row; row −1: 16 border values.
+/// Copies those of the 16 bytes at byte `byte` of row `row` that are inside the row; row −1: 16 border values.
 static __device__ __noinline__ void copy_unit(const MatrixJob& job, unsigned char* to, int row, int byte) {
   const SetView& view = job.view;
   const unsigned char* const from = view.src + row * view.src_pitch;
@@ -28,7 +28,7 @@ static __device__ __noinline__ void copy_unit(const MatrixJob& job, unsigned cha
     }
 #pragma unroll 1
     for (int j = 0; j < 4; ++j) {
-      if (row < 0)  // `at` may be below 0; the summand, a multiple of 1 to 4 channels, does not change the remainder
+      if (row < 0)  // `at` may be negative; the summand, a multiple of 1 to 4 channels, does not change the remainder
         to[i + j] = std::uint8_t(view.border_value[(at + j + (1 << 16) * 12) % view.channels]);
       else if (at + j >= 0 && at + j < job.row_bytes)
         to[i + j] = from[at + j];
@@ -48,9 +48,9 @@ template <int C>
 struct TileRows {
   const MatrixJob& job;
   int begin, lead, pitch, rows;
-  int first, last, end;  ///< columns, see the drawing above
+  int first, last, end;  ///< columns; see the drawing above
 
-  /// Windows begin at pixel x, a multiple of 4, and take `halves` half steps. No result needs pixel `limit` or later
+  /// Windows begin at pixel x, a multiple of 4, and have `halves` half steps. No result needs pixel `limit` or later
   /// pixels.
   __device__ __forceinline__ TileRows(const MatrixJob& job, int x, int halves, int rows, int limit)
       : job(job), rows(rows) {
@@ -65,8 +65,8 @@ struct TileRows {
   /// With Border::fill and Border::copy, results whose windows leave the frame are replaced, so any samples are valid.
   __device__ __forceinline__ bool has_sides() const { return first + end - last > 0 && extrapolates(job.view.border); }
 
-  /// Starts copying the tile whose first row is row y of the frame. Bytes outside the row are left to fill_sides().
-  /// Rows outside the frame are border values, or with Border::fill and Border::copy not used, so not copied.
+  /// Starts copying the tile whose first row is row y of the frame. fill_sides() sets bytes outside the row. Rows
+  /// outside the frame are border values; with Border::fill and Border::copy, they are unused and not copied.
   __device__ __forceinline__ void copy(unsigned char* tile, int y) const {
     const SetView& view = job.view;
     for_each(pitch / 16, [&](int unit, int first_row, int step) {
@@ -85,7 +85,7 @@ struct TileRows {
     });
   }
 
-  /// Fills the sides of that tile: whole pixels if there are four channels, otherwise single bytes.
+  /// Fills the sides of this tile: whole pixels if there are four channels, otherwise single bytes.
   __device__ __forceinline__ void fill_sides(unsigned char* tile, int y) const {
     constexpr int size = C == 4 ? 4 : 1;
     using Unit = std::conditional_t<size == 4, std::uint32_t, std::uint8_t>;
@@ -101,7 +101,7 @@ struct TileRows {
 #pragma unroll
         for (int c = 0; c < size; ++c) value |= Unit(view.border_value[channel + c] << 8 * c);
         for (int r = first_row; r < rows; r += step) *reinterpret_cast<Unit*>(to + r * pitch) = value;
-      } else if (source_column >= first && source_column + size <= last) {  // in the tile
+      } else if (source_column >= first && source_column + size <= last) {  // inside the tile
 #pragma unroll 4
         for (int r = first_row; r < rows; r += step)
           *reinterpret_cast<Unit*>(to + r * pitch) = *reinterpret_cast<const Unit*>(tile + (r * pitch + source_column));

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Writing the results of cuda_matrix_strip.cu: each warp collects rows in shared memory,
-// then writes units of 16 bytes.
+// Writes the results of cuda_matrix_strip.cu: each warp collects rows in shared memory, then writes units of 16 bytes.
 //
 //   a warp's rows in shared memory   | 128 pixels, interleaved |   unit u = lane + 32·j: bytes 16·(u % units_across)
 //                                    | …                       |   of row u / units_across
 //
-// If a unit lies in the region and all its bytes are results, it is one store. This file also handles the other cases:
-// channels that keep the input, pixels whose window leaves the frame (Border::fill and Border::copy),
+// A unit that is inside the region, and whose bytes are all results, is written with one store. This file also handles
+// the other cases: channels that keep the input, pixels whose window leaves the frame (Border::fill and Border::copy),
 // and the sides of the region.
 #pragma once
 
@@ -25,7 +24,7 @@ __device__ __forceinline__ uint4 select(std::uint32_t mask, const uint4& set, co
                     select(mask, set.w, clear.w));
 }
 
-/// Writes the bytes of a unit that lie in the region and belong to the set.
+/// Writes the bytes of a unit that are inside the region and belong to the set.
 static __device__ __noinline__ void store_partly(const MatrixJob& job, int row, int byte, uint4 value) {
   const SetView& view = job.view;
   unsigned char* const to = view.dst + row * view.dst_pitch;
@@ -45,7 +44,7 @@ static __device__ __noinline__ void store_partly(const MatrixJob& job, int row, 
 }
 
 /// The arguments of replace_edges(), in registers. A function that is not inlined would load them from the kernel's
-/// parameters, one after the other.
+/// parameters, one after another.
 struct Edges {
   Rect whole;
   bool fill;
@@ -60,7 +59,7 @@ __device__ __forceinline__ Edges edges_of(const MatrixJob& job) {
 }
 
 /// Border::fill and Border::copy: replaces a warp's results whose window leaves the frame. `results`: rows of 128
-/// pixels, the first at (x, y). source(row, byte): the source's byte there.
+/// pixels, beginning at (x, y). source(row, byte): the byte of the source.
 template <int C, typename Source>
 __device__ __forceinline__ void replace_edges(const Edges& edges, unsigned char* results, int rows, int x, int y,
                                               Source source) {
@@ -88,22 +87,22 @@ __device__ __forceinline__ void replace_edges(const Edges& edges, unsigned char*
 /// The results of a warp: 128 pixels at (x, y). C channels, K × K weights.
 template <typename Layout, int C, int K>
 struct Units {
-  /// Units of a row, and of a lane for each group.
+  /// The units of a row, and the units of a lane for each group.
   static constexpr int across = 8 * C, count = Layout::group * across / 32;
 
   const MatrixJob& job;
   const unsigned char* const ring;  ///< the warp's first pixel in the block's source rows
   unsigned char* const stage;
   int x, y, rows;  ///< the first pixel, and the rows to write
-  // No pixel is replaced (Border::fill and Border::copy) in the groups from whole_begin to whole_end
-  // if whole_columns is set.
+  // If whole_columns is set, no pixel is replaced (Border::fill and Border::copy) in the groups from whole_begin to
+  // before whole_end.
   int whole_begin, whole_end;
   bool whole_columns;
-  int bytes;             ///< bytes of a row that lie in the region, from x on
-  bool inside;           ///< each unit of these bytes is one store
+  int bytes;             ///< bytes of a row that are inside the region, from x on
+  bool inside;           ///< whether each unit of these bytes is one store
   std::uint32_t copies;  ///< mask of the bytes of a pixel that keep the input
-  unsigned char* to;     ///< address of row 0 of the warp's results, even if this row is outside the frame
-  long long pitch;       ///< bytes from row to row of the destination
+  unsigned char* to;     ///< address of row 0 of the warp's results, even if that row is outside the frame
+  long long pitch;       ///< distance between rows of the destination, in bytes
 
   __device__ __forceinline__ Units(const MatrixJob& job, const unsigned char* ring, unsigned char* stage, int x, int y,
                                    int rows)
@@ -121,15 +120,15 @@ struct Units {
     to = view.dst + (y * pitch + x * C);
   }
 
-  /// Whether write<true>() can write the groups from whole_begin to whole_end: each unit is one store, and if there are
+  /// Whether write<true>() can write the groups from whole_begin to before whole_end: each unit is one store, and of
   /// four channels, the first or the last one keeps the input.
   __device__ __forceinline__ bool plain() const {
     return inside && whole_columns && (C < 4 || copies == 0xff000000u || copies == 0xffu);
   }
 
   /// Writes the rows that group `group` completes. `slot`: the slot of the group; `before`: the slot of the group
-  /// before it. Plain: see plain(). Then a pixel of four channels has the results of three channels and any fourth
-  /// byte; `merge` adds the input's channel.
+  /// before it. Plain: see plain(). A pixel of four channels then has the results of three channels and an arbitrary
+  /// fourth byte; `merge` adds the channel of the input.
   template <bool Plain>
   __device__ __forceinline__ void write(int group, int slot, int before, std::uint32_t merge) const {
     if (!Plain && (!whole_columns || group < whole_begin || group >= whole_end)) {
@@ -170,7 +169,7 @@ struct Units {
     const int from = r - K / 2, at = from >= 0 ? slot * Layout::group + from : (before + 1) * Layout::group + from;
     return ring + at * Layout::pitch;
   }
-  /// Not inlined, because few groups need it.
+  /// Calls replace_edges(). Not inlined, because few groups need it.
   static __device__ __noinline__ void replace(Edges edges, unsigned char* stage, const unsigned char* ring, int slot,
                                               int before, int x, int y) {
     replace_edges<C>(edges, stage, Layout::group, x, y,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Private: the parameters that a backend computes, and the two backends.
+// Private: the parameters of a backend, and the two backends.
 #pragma once
 
 #include <array>
@@ -23,9 +23,9 @@ struct Plan {
   std::vector<double> vertical;    ///< gradient: the second kernel, of the same size; otherwise empty
   /// Rank 1: weights[y][x] = column[y]·row[x]; empty for other kernels and for gradients.
   std::vector<double> row, column;
-  bool wide = false;  ///< sum in float64: float32 sums are neither exact (integers) nor within the tolerance
+  bool wide = false;  ///< sum in float64, because float32 sums are neither exact (integers) nor within the tolerance
   double scale = 1;   ///< 1 / divisor
-  std::array<double, role_count> before{};  ///< added after scaling, before the absolute value
+  std::array<double, role_count> before{};  ///< added after scaling and before taking the absolute value
   std::array<double, role_count> after{};   ///< added last
   bool absolute = false;
   Border border = Border::reflect_101;
@@ -38,10 +38,10 @@ struct Plan {
   bool skips_edges() const { return !extrapolates(border); }
 };
 
-/// Errors: settings.
+/// Checks the parameters and makes a plan. Errors: settings.
 Result<Plan> resolve(const Params& params, const Geometry& geometry);
 
-/// Errors: resource.
+/// Make the backends. Errors: resource.
 Result<std::unique_ptr<Filter>> make_cuda(Plan plan);
 Result<std::unique_ptr<Filter>> make_cpu(Plan plan);
 

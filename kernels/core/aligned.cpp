@@ -18,10 +18,10 @@ bool at_odd_addresses(const Image& image) {
   return bits & 1;
 }
 
-/// The bytes from one row to the next. Rows begin at multiples of 256 bytes.
+/// The distance between rows in bytes. Rows begin at multiples of 256 bytes.
 std::size_t pitch_of(const PlaneExtent& size) { return (size.row_bytes + 255) / 256 * 256; }
 
-/// The size of the block of memory that lay_out() needs.
+/// The bytes of memory that lay_out() needs.
 std::size_t block_size(const Geometry& geometry) {
   std::size_t bytes = 0;
   for (int plane = 0; plane < info(geometry.format).planes; ++plane) {

@@ -16,13 +16,13 @@ class AlignedPicture {
  public:
   explicit AlignedPicture(Backend backend) : backend_(backend) {}
 
-  /// The picture to read from. Errors: resource.
+  /// The picture to read: `image`, or a copy. Errors: resource.
   Result<Image> read(const Image& image, Queue queue);
-  /// The picture to write all samples to; finish() then completes `image`: it copies or packs them there if needed, and
-  /// fills the padding of packed 4:2:2. Errors: resource.
+  /// The picture to which the caller writes all samples. finish() then completes `image`: it copies or packs the
+  /// samples if needed, and fills the padding of packed 4:2:2. Errors: resource.
   Result<Image> write(const Image& image);
   Status finish(const Image& image, Queue queue);
-  /// A picture in this memory, in addition to the frames. Errors: resource.
+  /// A picture in this memory, in addition to those of read() and write(). Errors: resource.
   Result<Image> allocate(const Geometry& geometry);
 
  private:

@@ -12,8 +12,8 @@ namespace cudavision {
 /// Whether this build contains the backend. A device may still be missing.
 constexpr bool built_with(Backend backend) { return backend == Backend::cuda ? CUDAVISION_CUDA : CUDAVISION_CPU; }
 
-/// Calls the function of the chosen backend, or returns a settings error if the build does not contain it. Backends are
-/// chosen only here.
+/// Calls the function of the chosen backend, or returns a settings error if the build does not contain it. No other
+/// code chooses a backend.
 template <typename Cuda, typename Cpu>
 std::invoke_result_t<Cuda> on_backend(Backend backend, [[maybe_unused]] Cuda cuda, [[maybe_unused]] Cpu cpu) {
 #if CUDAVISION_CUDA

@@ -9,16 +9,16 @@
 
 namespace cudavision {
 
-/// The pixels beyond the edges of the frame. The first five have OpenCV's names, numbers and meaning (cv::BorderTypes).
-/// "Walks" in CONTRIBUTING.md says how to add one.
+/// What a window reads beyond the edges of the frame. The first five have OpenCV's names, numbers and meaning
+/// (cv::BorderTypes). "Walks" in CONTRIBUTING.md explains how to add one.
 enum class Border : std::uint8_t {
   constant,     ///< iii|abcd|iii, i = the border value
   replicate,    ///< aaa|abcd|ddd
   reflect,      ///< cba|abcd|dcb
   wrap,         ///< bcd|abcd|abc
   reflect_101,  ///< dcb|abcd|cba
-  fill,         ///< the result is the border value if the window leaves the frame
-  copy,         ///< the result is the input pixel if the window leaves the frame
+  fill,         ///< the result is the border value where the window leaves the frame
+  copy,         ///< the result is the input pixel where the window leaves the frame
 };
 
 struct BorderInfo {
@@ -29,14 +29,14 @@ struct BorderInfo {
 /// All borders, in the order of the enumeration. The borders that extrapolate the frame come first.
 extern const std::array<BorderInfo, 7> borders;
 inline constexpr int extrapolating_borders = 5;
-/// Whether windows read samples outside the frame. Otherwise the pixels whose window leaves the frame are not computed.
+/// Whether windows read samples outside the frame. Otherwise pixels whose window leaves the frame are not computed.
 CUDAVISION_HOST_DEVICE constexpr bool extrapolates(Border border) { return int(border) < extrapolating_borders; }
 static_assert(int(Border::fill) == extrapolating_borders && !extrapolates(Border::copy));
 
 /// The value of Border::constant and Border::fill for each Role, in the format's own range.
 using BorderValue = std::array<std::uint16_t, role_count>;
 
-/// After how many samples the extrapolated row repeats itself; 0 if it does not.
+/// The number of samples after which the extrapolated row repeats; 0: it does not repeat.
 CUDAVISION_HOST_DEVICE inline int border_period(int n, Border border) {
   switch (border) {
     case Border::reflect:
@@ -54,8 +54,8 @@ CUDAVISION_HOST_DEVICE inline int border_period(int n, Border border) {
   return 0;
 }
 
-/// border_index() without a division: for an index at most n − 1 samples outside the frame, or for any index if the
-/// border does not repeat the row.
+/// border_index() without a division. The index is at most n − 1 samples outside the frame; it may have any value if
+/// the border does not repeat the row.
 CUDAVISION_HOST_DEVICE inline int near_border_index(int i, int n, Border border) {
   if (unsigned(i) < unsigned(n)) return i;
   switch (border) {
@@ -75,10 +75,10 @@ CUDAVISION_HOST_DEVICE inline int near_border_index(int i, int n, Border border)
   return -1;
 }
 
-/// Maps any index to an index inside [0, n), n ≥ 1, or to −1 for the border value. For OpenCV's
-/// borders it gives the same as cv::borderInterpolate, also far outside the frame.
-/// Both backends use it: kernels (also near_border_index() alone), and SetAccess::extrapolate() of
-/// kernels/cpu/filter.cpp. cv::GaussianBlur extrapolates itself (kernels/gaussian/cpu.cpp).
+/// Maps any index to an index in [0, n), n ≥ 1, or to −1 for the border value. For OpenCV's borders the result equals
+/// cv::borderInterpolate, even far outside the frame. Both backends use it: kernels (some call near_border_index()
+/// directly), and SetAccess::extrapolate() in kernels/cpu/filter.cpp. cv::GaussianBlur extrapolates by itself
+/// (kernels/gaussian/cpu.cpp).
 CUDAVISION_HOST_DEVICE inline int border_index(int i, int n, Border border) {
   const bool is_near = unsigned(i) + unsigned(n - 1) < 3 * unsigned(n) - 2;
   if (const int period = is_near ? 0 : border_period(n, border)) {

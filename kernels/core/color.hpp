@@ -14,7 +14,7 @@ struct Affine {
   /// The map that applies `first`, then this one.
   Affine after(const Affine& first) const;
 };
-/// Multiplies the three numbers by a, b and c.
+/// A map that multiplies the three numbers by a, b and c.
 Affine diagonal(double a, double b, double c);
 
 /// How the three color samples of a format encode numbers: number = (sample − offset) / scale. R', G', B' and luma are
@@ -34,8 +34,9 @@ struct ColorCoding {
 Affine to_rgb(const ColorCoding& from);
 /// From R'G'B' of 0–1 to samples.
 Affine from_rgb(const ColorCoding& to);
-/// From samples of one coding to samples of another. Between two RGB codings, and between gray or Y'CbCr codings of
-/// equal luma weights, each component is only scaled: equal codings give the exact identity.
+/// From samples of one coding to samples of another. Between two RGB codings, and between gray or Y'CbCr codings with
+/// equal luma weights, components are not mixed: each is only scaled and shifted. Equal codings give the exact
+/// identity.
 Affine conversion(const ColorCoding& from, const ColorCoding& to);
 
 }  // namespace cudavision

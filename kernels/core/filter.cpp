@@ -81,7 +81,7 @@ Status Filter::submit(const Image& src, const Image& dst, const Region& region, 
   });
 }
 
-/// The rectangles that filter() gets.
+/// The rectangles to pass to filter().
 SetRects Filter::computed(SetRects rects) const {
   if (copies_alpha_) rects[std::size_t(info(geometry_.format).alpha_set())] = {};
   return rects;

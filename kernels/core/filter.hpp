@@ -17,7 +17,7 @@ namespace cudavision {
 struct Region {
   enum class Mode { frame, inside, outside };
   Mode mode = Mode::frame;
-  std::vector<Rect> rects = {};     ///< in pixels of the picture; may overlap each other and reach beyond the picture
+  std::vector<Rect> rects = {};     ///< in pixels of the picture; may overlap each other and extend beyond the picture
   std::vector<Rect> ellipses = {};  ///< the boxes that the ellipses fill; same rules as `rects`
   std::vector<Polygon> polygons = {};  ///< with at most max_outline_corners corners each
 
@@ -33,7 +33,7 @@ using SetRects = std::array<Rect, max_sets>;
 /// Which samples of a subsampled grid belong to a shape in pixels.
 enum class Coverage {
   inner,  ///< samples whose pixels all lie in the shape
-  outer,  ///< samples with at least one pixel in it
+  outer,  ///< samples with at least one pixel in the shape
 };
 struct Outline;  // kernels/core/outline.hpp
 
@@ -41,8 +41,8 @@ struct Outline;  // kernels/core/outline.hpp
 /// computed beforehand. One plan serves one stream at a time.
 class Filter {
  public:
-  /// `filter_alpha`: whether filter() computes a plane of alpha. Otherwise the base class copies the plane, and its
-  /// rectangle is empty for filter().
+  /// `filter_alpha`: whether filter() computes an alpha plane. Otherwise the base class copies the plane, and filter()
+  /// gets an empty rectangle for it.
   Filter(const Geometry& geometry, Backend backend, bool filter_alpha = false)
       : geometry_(geometry),
         backend_(backend),
@@ -56,25 +56,25 @@ class Filter {
 
   const Geometry& geometry() const { return geometry_; }
 
-  /// Reads `src` and writes every sample of `dst`, and its padding (see fill_padding). Both have the plan's geometry,
-  /// lie in the backend's memory, and do not overlap. Does not wait for CUDA. Where shapes of a region overlap and a
-  /// filter depends on their boxes (see box()), the box with the longest shorter side wins. Errors: resource (out of
-  /// memory, or a launch fails), settings (a polygon with too many corners).
+  /// Reads `src` and writes every sample of `dst`, and its padding (see fill_padding). Both pictures have the plan's
+  /// geometry, lie in the backend's memory, and do not overlap. Does not wait for CUDA. If a filter depends on the
+  /// boxes of shapes (see box()), the box with the longest shorter side wins where shapes overlap. Errors: resource
+  /// (out of memory, or a launch fails), settings (a polygon with too many corners).
   Status submit(const Image& src, const Image& dst, const Region& region, Queue queue);
 
  protected:
-  /// Called first in each submit, for work that needs the whole frame.
+  /// Called first in each submit(), for work that needs the whole frame.
   virtual Status begin(const Image&, const Region&, Queue) { return {}; }
   /// A shape of a region.
   struct Part {
-    Rect box;                          ///< box of the shape; may reach beyond the picture, by max_frame_side or less
+    Rect box;  ///< the box around the shape; may extend beyond the picture, by at most max_frame_side
     const Polygon* polygon = nullptr;  ///< nullptr: a rectangle or an ellipse
-    bool cut = false;                  ///< it is an ellipse or a polygon in its box
+    bool cut = false;                  ///< the shape is an ellipse or a polygon in its box
   };
   /// Computes the samples in `rects`; may read all of `src`.
   virtual Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) = 0;
-  /// Computes the samples in these shapes, one after another: where shapes overlap, the last one wins. A filter that
-  /// computes several shapes in one launch overrides this.
+  /// Computes the samples in these shapes in order: where shapes overlap, the last one wins. A filter that computes
+  /// several shapes in one launch overrides this.
   virtual Status filter_parts(const Image& src, const Image& dst, const std::vector<Part>& parts, Queue queue);
   /// Copies the whole frame.
   Status copy_frame(const Image& src, const Image& dst, Queue queue) const {
@@ -85,8 +85,8 @@ class Filter {
   /// Copies the samples in `rects` that belong to the shape, except samples of Role::other.
   virtual Status copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline,
                               Coverage coverage, Queue queue) = 0;
-  /// For filter(): the box of the shape that is computed, in pixels of the picture, or the whole picture. It may reach
-  /// beyond the picture, by max_frame_side or less.
+  /// For filter(): the box of the shape being computed, or the whole picture, in pixels. It may extend beyond the
+  /// picture, by at most max_frame_side.
   const Rect& box() const { return box_; }
 
  private:
@@ -106,8 +106,8 @@ class Filter {
 /// A filter that copies the frame and ignores the region. Errors: settings (a backend that is not built in).
 Result<std::unique_ptr<Filter>> make_copy(const Geometry& geometry, Backend backend);
 
-/// The range [begin, end) of samples that belongs to the pixels [begin, end) on one axis of a grid of `length` pixels.
-/// A sample at the edge of the frame may have fewer pixels.
+/// The samples that belong to the pixels [begin, end) along one axis of `length` pixels, as a range [begin, end). The
+/// last sample may cover fewer pixels.
 std::pair<int, int> samples_of(int begin, int end, int length, int shift, Coverage coverage);
 /// The samples that belong to a rectangle of pixels.
 SetRects set_rects(const Geometry& geometry, const Rect& pixels, Coverage coverage);

@@ -35,8 +35,8 @@ constexpr Sets packed(const ChannelSet& set) { return {set}; }
 constexpr Sets yuv_420 = planar(Y, U, V, 1, 1), yuv_422 = planar(Y, U, V, 1), yuv_444 = planar(Y, U, V);
 constexpr Sets gbr = planar(G, B, R);
 
-/// Fields of `bits` bits, `per_word` in each word, above `shift` unused bits. order: the planes of the unpacked
-/// picture, a digit for each field, starting with the lowest bits of the first word; a group of pixels.
+/// Fields of `bits` bits, `per_word` in each word, above `shift` unused bits. `order` has a digit for each field of a
+/// group of pixels, beginning with the lowest bits of the first word: the plane of the unpacked picture.
 constexpr Packing fields(Format unpacked, int pixels, int word_bytes, int per_word, int bits, int shift,
                          const char* order) {
   Packing packing{unpacked, std::uint8_t(word_bytes), 0, std::uint8_t(pixels), 0, {}};
@@ -48,7 +48,7 @@ constexpr Packing fields(Format unpacked, int pixels, int word_bytes, int per_wo
   packing.field_count = std::uint8_t(i);
   return packing;
 }
-/// Three fields of 10 bits and 2 bits of alpha in a word.
+/// Three fields of 10 bits, and 2 bits of alpha, in a word.
 constexpr Packing ten_bits(const char* order) {
   Packing packing = fields(Format::GBRA_10LE, 1, 4, 3, 10, 0, order);
   packing.fields[packing.field_count++] = {3, 0, 30, 2};
@@ -143,7 +143,7 @@ constexpr bool ordered_by_enum() {
 }
 static_assert(ordered_by_enum(), "info() indexes the table by the enum");
 
-/// Whether packed formats describe the picture that they are unpacked to.
+/// Whether packed formats have the properties of the formats that they are unpacked to.
 constexpr bool packed_as_unpacked() {
   for (const FormatInfo& row : table) {
     if (!row.packing) continue;

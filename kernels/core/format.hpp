@@ -7,7 +7,7 @@
 
 namespace cudavision {
 
-/// Pixel formats, by their GStreamer names (GstVideoFormat). Their table is in format.cpp.
+/// Pixel formats, by their GStreamer names (GstVideoFormat). format.cpp has their table.
 // clang-format off
 enum class Format : std::uint8_t {
   GRAY8, RGB, BGR, RGBA, BGRA, ARGB, ABGR, RGBx, BGRx, xRGB, xBGR,
@@ -38,8 +38,8 @@ inline constexpr int max_sets = 4;    ///< channel sets of a format
 inline constexpr int max_planes = 4;  ///< planes of a format
 
 /// Interleaved channels that share one sampling grid and are processed together. NV12 has two sets (Y; Cb and Cr), RGBA
-/// one, I420 three, A420 four. In packed 4:2:2 two sets share one plane: YUY2 is the set (Y, other) of full width and
-/// the set (other, Cb, other, Cr) of half width.
+/// has one, I420 three, A420 four. In packed 4:2:2 two sets share a plane: YUY2 has the set (Y, other) at full width
+/// and the set (other, Cb, other, Cr) at half width.
 struct ChannelSet {
   std::uint8_t plane;             ///< index into Image::planes
   std::uint8_t channels;          ///< interleaved samples per pixel of the grid, 1–4
@@ -54,10 +54,10 @@ struct ChannelSet {
   }
 };
 
-/// How the samples of a group of pixels lie in its words, which are little-endian.
+/// How the samples of a group of pixels are stored in little-endian words.
 struct Packing {
-  /// A sample. The fields of a plane stand in the order of its samples. A field of fewer bits than the format's depth
-  /// (alpha of RGB10A2_LE) is scaled: its greatest value is the greatest sample.
+  /// The bits of one sample. The fields of a plane are in the order of its samples. A field with fewer bits than the
+  /// format's depth (the alpha of RGB10A2_LE) is scaled: its largest value becomes the largest sample.
   struct Field {
     std::uint8_t plane, word, bit, bits;
   };
@@ -74,13 +74,14 @@ struct FormatInfo {
   Format format;
   const char* name;        ///< as in GStreamer caps
   std::uint8_t depth;      ///< significant bits of a sample, 8–16; samples are 0 … 2^depth − 1
-  std::uint8_t shift;      ///< unused low bits of the stored word (P010: 6), zero on output
+  std::uint8_t shift;      ///< unused low bits of the stored word (6 in P010), zero in output
   std::uint8_t planes;     ///< 1–4; the alpha plane is the last one
   std::uint8_t set_count;  ///< 1–4
   std::array<ChannelSet, max_sets> sets;
   std::uint8_t cuda_since;  ///< minor version of the first libgstcuda 1.x that can allocate this format; 0: none can
-  /// nullptr, or how pixels are packed in words that no kernel reads. Such a picture is unpacked before an operation
-  /// and packed after it (see packing.hpp). Then depth, shift and sets describe the unpacked picture.
+  /// How pixels are packed in words that kernels do not read; nullptr if they are not. Such a picture is unpacked
+  /// before an operation and packed after it (see packing.hpp). Its depth, shift and sets describe the unpacked
+  /// picture.
   const Packing* packing = nullptr;
 
   int sample_bytes() const { return depth > 8 ? 2 : 1; }
@@ -99,18 +100,18 @@ struct FormatInfo {
   bool is_gray() const { return !is_rgb() && !is_yuv(); }
   bool has_alpha() const { return has(Role::alpha); }
 
-  // The layout. Kernels are chosen by these, and never by the number of planes.
-  /// Each component has its own plane.
+  // Layout queries. Kernels are chosen by these, never by the number of planes.
+  /// Whether each component has its own plane.
   bool is_planar() const { return sets[0].channels == 1 && (set_count == 1 || sets[1].channels == 1); }
   bool is_planar_rgb() const { return is_rgb() && is_planar(); }
-  /// Y, and a plane of Cb and Cr.
+  /// Whether there is a plane of Y and a plane of Cb and Cr.
   bool is_semi_planar() const { return sets[0].channels == 1 && set_count == 2; }
   bool is_420() const { return is_yuv() && sets[1].shift_x == 1 && sets[1].shift_y == 1; }
-  /// The set of the alpha plane, which is the last one; −1: there is none.
+  /// The channel set of the alpha plane, which is the last set; −1: there is none.
   int alpha_set() const {
     return sets[set_count - 1].channels == 1 && sets[set_count - 1].roles[0] == Role::alpha ? set_count - 1 : -1;
   }
-  /// The number of sets with colours: all except an alpha plane.
+  /// The number of sets with colours: all except the set of an alpha plane.
   int color_sets() const { return set_count - (alpha_set() >= 0); }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Wrappers that catch all exceptions: for the public functions of the kernels, and for functions that C code calls.
+// Wrappers that catch all exceptions: for the public functions of the kernels, and for functions called from C.
 #pragma once
 
 #include <exception>
@@ -14,7 +14,7 @@ namespace cudavision {
 
 /// Converts the exception that is being handled to an error. Call it in a catch block.
 inline Status status_of_exception() noexcept {
-  // Texts of up to 15 characters fit a std::string without an allocation.
+  // Messages of up to 15 characters fit in a std::string without an allocation.
   try {
     try {
       throw;
@@ -30,7 +30,7 @@ inline Status status_of_exception() noexcept {
   }
 }
 
-/// Calls f, which returns nothing, a Status or a Result, and returns what f returns. An exception becomes an error of
+/// Calls f, which returns nothing, a Status or a Result, and returns its result. An exception becomes an error with
 /// Status::Code::resource.
 template <typename F>
 auto guarded(F&& f) noexcept {
@@ -48,8 +48,8 @@ auto guarded(F&& f) noexcept {
   }
 }
 
-/// Calls f and returns what f returns. If f throws, calls report(status) and returns `failed`. For virtual functions
-/// whose C signature cannot return a Status.
+/// Calls f and returns its result. If f throws, calls report(status) and returns `failed`. For virtual functions whose
+/// C signature cannot return a Status.
 template <typename T, typename Report, typename F>
 T guarded_or(T failed, Report&& report, F&& f) noexcept {
   try {
@@ -58,7 +58,7 @@ T guarded_or(T failed, Report&& report, F&& f) noexcept {
     try {
       report(status_of_exception());
     } catch (...) {
-      // The report failed too, probably for lack of memory. `failed` is still returned.
+      // report() also failed, probably for lack of memory. The function still returns `failed`.
     }
     return failed;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Attributes of functions that both the host and the device compile.
+// Attributes for functions that are compiled for both the host and the device.
 #pragma once
 
 #ifdef __CUDACC__
@@ -10,14 +10,14 @@
 #define CUDAVISION_FORMULA inline __attribute__((always_inline))
 #endif
 
-// Before a loop over modes or over channels, which stay in registers.
+// For loops over modes or channels. Unrolling keeps their values in registers.
 #ifdef __CUDA_ARCH__
 #define CUDAVISION_UNROLL _Pragma("unroll")
 #define CUDAVISION_CHANNELS _Pragma("unroll")
 #else
 #define CUDAVISION_UNROLL
 #ifdef __CUDACC__
-#define CUDAVISION_CHANNELS  // the host's pass knows neither
+#define CUDAVISION_CHANNELS  // the host pass knows neither pragma
 #else
 #define CUDAVISION_CHANNELS _Pragma("GCC unroll 3")
 #endif

@@ -11,7 +11,7 @@
 namespace cudavision {
 
 /// The samples of a plane. `pitch` is the distance between rows in bytes. It is at least the size of a row (exception:
-/// see copied_row), so rows neither overlap nor run backwards. `data` and `pitch` may have any alignment on both
+/// see copied_row), so rows neither overlap nor are stored bottom-up. `data` and `pitch` may have any alignment on both
 /// backends; 16-bit samples at odd addresses need a copy.
 struct Plane {
   void* data = nullptr;
@@ -41,7 +41,7 @@ struct Geometry {
   Format format = Format::GRAY8;
   int width = 0, height = 0;  ///< size of the picture in pixels, 1–max_frame_side
 
-  /// The whole grid of a channel set.
+  /// All samples of a channel set, as a rectangle.
   Rect grid(const ChannelSet& set) const {
     return {0, 0, subsampled(width, set.shift_x), subsampled(height, set.shift_y)};
   }
@@ -68,8 +68,8 @@ inline PlaneExtent extent(const Geometry& geometry, int plane) {
   return extent;
 }
 
-/// The bytes of a row to copy between two planes: the whole row, unless a pitch is smaller. That is possible in packed
-/// 4:2:2 of odd width, where the last byte of a row belongs to no pixel.
+/// The bytes to copy for each row between two planes: the whole row, unless a pitch is smaller. A smaller pitch is
+/// possible in packed 4:2:2 of odd width, where the last byte of a row belongs to no pixel.
 inline std::size_t copied_row(const PlaneExtent& extent, const Plane& from, const Plane& to) {
   return std::min({extent.row_bytes, std::size_t(from.pitch), std::size_t(to.pitch)});
 }

@@ -9,7 +9,7 @@
 
 namespace cudavision {
 
-/// How luma is computed from RGB. For YUV and gray, luma is the Y plane itself.
+/// How luma is computed from RGB. The luma of YUV and gray is the Y plane itself.
 enum class LumaMatrix { bt601, bt709, bt2020, smpte240m };
 inline constexpr LumaMatrix luma_matrices[] = {LumaMatrix::bt601, LumaMatrix::bt709, LumaMatrix::bt2020,
                                                LumaMatrix::smpte240m};
@@ -33,10 +33,10 @@ CUDAVISION_HOST_DEVICE constexpr LumaWeights luma_weights(LumaMatrix matrix) {
 
 #ifdef __CUDACC__
 /// luma_of() on the device. The samples are passed as the floats 2^23 + sample, whose bits are 0x4b000000 | sample:
-/// this avoids slow conversions. The sum of a product is exact before it is rounded, so fma(w, 2^23 + s, −w · 2^23) is
-/// the rounded product w · s.
+/// this avoids slow conversions. A fused multiply-add rounds only its result, so fma(w, 2^23 + s, −w · 2^23) is the
+/// rounded product w · s.
 __device__ __forceinline__ int luma_of_biased(float r, float g, float b, const LumaWeights& w) {
-  constexpr float bias = 0x1p23f;  // numbers from here to 2^24 are 1 apart
+  constexpr float bias = 0x1p23f;  // adjacent floats from here to 2^24 differ by 1
   const float red = __fmaf_rn(w.red, r, -w.red * bias), green = __fmaf_rn(w.green, g, -w.green * bias),
               blue = __fmaf_rn(w.blue, b, -w.blue * bias);
   return __float_as_int(__fadd_rd(__fadd_rn(__fadd_rn(red, green), blue), bias)) & 0x7fffff;

@@ -6,8 +6,8 @@
 namespace cudavision {
 namespace {
 
-/// The pixels in row y of an ellipse. A binary search in the left half of the row finds the first one:
-/// the ellipse is convex and symmetric.
+/// The pixels in row y of an ellipse. A binary search in the left half of the row finds the first pixel. This works
+/// because the ellipse is convex and symmetric.
 Span ellipse_span(const Rect& box, int y) {
   int outside = box.x - 1, inside = box.x + (box.width - 1) / 2;
   if (y < box.y || y >= box.y + box.height || box.width <= 0 || !ellipse_contains(box, inside, y)) return {};
@@ -27,7 +27,7 @@ void pixel_spans(const Outline& outline, int y, std::vector<Span>& spans) {
     spans.push_back(span);
 }
 
-/// The intersection of two lists of spans; each list is in order.
+/// The intersection of two ordered lists of spans.
 std::vector<Span> common(const std::vector<Span>& a, const std::vector<Span>& b) {
   std::vector<Span> both;
   for (std::size_t i = 0, k = 0; i < a.size() && k < b.size(); ++(a[i].end < b[k].end ? i : k)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Ellipses and polygons in a frame: which pixels and samples they contain. All arithmetic is exact, so that both
-// backends agree.
+// Ellipses and polygons in a frame: the pixels and samples that they contain. All arithmetic is exact, so both backends
+// agree.
 //
 //   a shape and its box    row by row, for the CPU and for counting    point by point, for CUDA
 //      ┌──▄▄▄▄──┐             row_spans(): spans of samples               OutlineView::holds_sample()
@@ -17,21 +17,21 @@ namespace cudavision {
 
 /// An ellipse or a polygon in pixels of the picture. Does not own the polygon.
 struct Outline {
-  Rect box;  ///< box that the ellipse fills, or the box around the polygon; sides of at most max_box_side
-  const Polygon* polygon = nullptr;  ///< nullptr: the ellipse
+  Rect box;  ///< the box that the ellipse fills, or the box around the polygon; sides of at most max_box_side
+  const Polygon* polygon = nullptr;  ///< nullptr: the outline is an ellipse
 };
 
-/// Cuts off the parts of a box that are further than max_frame_side from the largest frame. The box may have any
-/// position and size. The resulting numbers are small enough for exact arithmetic, and a box that is partly in the
-/// frame keeps its size.
+/// Cuts off the parts of a box that are more than max_frame_side outside the largest frame. The box may have any
+/// position and size. The results are small enough for exact arithmetic. A box that touches the frame keeps its size,
+/// unless it is too large.
 Rect near_frame(const Rect& box);
 inline constexpr int max_box_side = 3 * max_frame_side;  ///< longest side of the returned box
-/// The smallest rectangle around a polygon. Empty for a polygon without corners.
+/// The smallest rectangle that contains a polygon. Empty for a polygon without corners.
 Rect box_around(const Polygon& polygon);
 
-/// Whether the centre of pixel (x, y), which lies in the box, is in the ellipse that fills the box or on its edge. With
-/// the distances dx, dy from the centre of the box in half pixels:
-/// (dx / width)² + (dy / height)² ≤ 1. The sum is below 2^64.
+/// Whether the centre of pixel (x, y) is in the ellipse that fills the box, or on its edge. The pixel lies in the box.
+/// With the distances dx and dy from the centre of the box in half pixels, the test is (dx / width)² + (dy / height)² ≤
+/// 1. Both sides are computed as integers below 2^64.
 CUDAVISION_HOST_DEVICE constexpr bool ellipse_contains(const Rect& box, int x, int y) {
   const std::int64_t dx = 2 * (x - box.x) + 1 - box.width, dy = 2 * (y - box.y) + 1 - box.height;
   const std::uint64_t width = std::uint64_t(box.width) * box.width, height = std::uint64_t(box.height) * box.height;
@@ -41,18 +41,19 @@ CUDAVISION_HOST_DEVICE constexpr bool ellipse_contains(const Rect& box, int x, i
 /// Sorts spans and joins those that touch or overlap.
 void merge(std::vector<Span>& spans);
 
-/// Finds the samples of row `row` of a channel set that a shape holds, as spans in order that neither touch nor
-/// overlap. inner: all pixels of the sample are in the shape; outer: at least one of them is.
+/// Finds the samples in row `row` of a channel set that belong to a shape, as ordered spans that neither touch nor
+/// overlap. inner: all pixels of the sample are in the shape; outer: at least one is.
 void row_spans(const Geometry& geometry, const ChannelSet& set, const Outline& outline, Coverage coverage, int row,
                std::vector<Span>& spans);
 
-/// A shape whose corners lie in the parameters of a kernel.
+/// A shape for device code. The corners are in the parameters of a kernel.
 struct OutlineView {
   Rect box;
   const Point* corners;
-  int count;  ///< number of corners; 0: the ellipse
+  int count;  ///< number of corners; 0: the shape is an ellipse
 
-  /// Whether the centre of pixel (x, y), which lies in the box, is in the shape. The same as contains() for polygons.
+  /// Whether the centre of pixel (x, y), which lies in the box, is in the shape. For polygons, the result equals that
+  /// of the free function contains().
   CUDAVISION_HOST_DEVICE constexpr bool contains(int x, int y) const {
     if (count == 0) return ellipse_contains(box, x, y);
     bool inside = false;
@@ -66,8 +67,8 @@ struct OutlineView {
     return inside;
   }
 
-  /// Whether the shape holds a sample of a set that is subsampled by these shifts, in a picture of width × height
-  /// pixels. Pixels outside of the box are not in the shape.
+  /// Whether a sample of a set with these subsampling shifts belongs to the shape, in a picture of width × height
+  /// pixels. Pixels outside the box are not in the shape.
   CUDAVISION_HOST_DEVICE constexpr bool holds_sample(int x, int y, int shift_x, int shift_y, int width, int height,
                                                      Coverage coverage) const {
     for (int py = y << shift_y; py < (y + 1) << shift_y && py < height; ++py)
@@ -83,12 +84,12 @@ struct OutlineView {
 /// A shape as an argument of a kernel.
 struct PackedOutline {
   Rect box;
-  int count = 0;  ///< number of corners; 0: the ellipse
+  int count = 0;  ///< number of corners; 0: the shape is an ellipse
   Point corners[max_outline_corners];
 
   CUDAVISION_HOST_DEVICE constexpr OutlineView view() const { return {box, corners, count}; }
 };
-/// `outline` has at most max_outline_corners corners.
+/// Packs an outline for a launch. A polygon has at most max_outline_corners corners.
 PackedOutline pack(const Outline& outline);
 
 }  // namespace cudavision

@@ -15,10 +15,10 @@ inline constexpr int group_bytes = 4;
 
 inline bool is_packed_422(const FormatInfo& format) { return format.sets[0].shares_plane(); }
 
-/// The first byte of a group that holds luma: 0 in YUY2, 1 in UYVY. The other luma sample is two bytes later.
+/// The first byte of a group that holds luma: 0 in YUY2, 1 in UYVY. The second luma sample is two bytes later.
 inline int first_luma(const FormatInfo& format) { return format.sets[0].roles[0] == Role::luma ? 0 : 1; }
 
-/// The rows that one of the functions below works on. `luma` is first_luma().
+/// The rows that one of the functions below processes. `luma` is first_luma().
 struct GroupRows {
   const unsigned char* src;
   unsigned char* dst;
@@ -26,13 +26,13 @@ struct GroupRows {
   int width, rows, luma;
 };
 
-/// Packed 4:2:2 of odd width: copies the last luma sample of each row to the padding after it, so that this byte
-/// depends on the picture alone. Does nothing for other pictures, or if the pitch ends before that byte.
+/// Packed 4:2:2 of odd width: copies the last luma sample of each row to the padding after it. The output bytes then
+/// depend only on the picture. Does nothing for other pictures, or if the pitch ends before that byte.
 Status fill_padding(Backend backend, const Image& image, Queue queue);
 
-/// Copies a picture that begins at the second pixel of a group; `from` points at this group. The luma moves by one
-/// pixel; the chroma of a group stays together, as in GStreamer's videocrop. Both are packed 4:2:2 of one geometry.
-/// Fills the padding. Does not wait for CUDA. Backend::cpu works in every build.
+/// Copies a picture that begins at the second pixel of a group; `from` points to this group. Luma moves by one pixel;
+/// the chroma of a group is not moved, as in GStreamer's videocrop. Both pictures are packed 4:2:2 and have the same
+/// geometry. Fills the padding. Does not wait for CUDA. Backend::cpu works in every build.
 Status shift_groups(Backend backend, const Image& from, const Image& to, Queue queue);
 
 /// One group of shift_groups().

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Formats whose pixels lie in words that no kernel of an operation reads: bit fields (RGB10A2_LE, v210), and packed
-// Y'CbCr of other shapes than YUY2. They are unpacked to planes before an operation, and packed after it.
+// Formats whose pixels are packed in words that the kernels of operations do not read: bit fields (RGB10A2_LE, v210),
+// and packed Y'CbCr with layouts other than YUY2. Pictures are unpacked to planes before an operation, and packed after
+// it.
 //
 //   v210, a group of 6 pixels in 4 words:   word 0   ·· V0 Y0 U0     10 bits each, the lowest bits on the right
 //                                           word 1   ·· Y2 U2 Y1
 //                                           word 2   ·· U4 Y3 V2
 //                                           word 3   ·· Y5 V4 Y4
 //
-// Bits that no field has are zero in a packed picture. The last group of a row repeats the last sample of each plane.
+// Bits outside the fields are zero in a packed picture. The last group of a row repeats the last sample of each plane.
 #pragma once
 
 #include "kernels/core/host_device.hpp"
@@ -17,36 +18,34 @@
 
 namespace cudavision {
 
-/// The geometry that operations work on: the geometry of the unpacked picture, or the same geometry if nothing is
-/// packed.
+/// The geometry that operations process: the unpacked picture's geometry, or `geometry` itself if it is not packed.
 inline Geometry unpacked(const Geometry& geometry) {
   const Packing* packing = info(geometry.format).packing;
   return {packing ? packing->unpacked : geometry.format, geometry.width, geometry.height};
 }
 
-/// Both pictures of an unpack() or a pack(), as plain numbers for device code.
+/// The packed and the unpacked picture, as plain numbers for device code.
 struct PackedRows {
   Packing packing;
   unsigned char* packed;
   std::ptrdiff_t pitch;
   Plane planes[max_planes];
-  int width[max_planes];      ///< samples of a row
-  int per_group[max_planes];  ///< samples
+  int width[max_planes];      ///< samples in a row
+  int per_group[max_planes];  ///< samples in a group
   int groups, rows;           ///< size of the picture
-  int sample_bytes, max;      ///< bytes of a sample of the planes; the greatest sample
-  bool words_aligned;         ///< the words of the packed picture lie at multiples of their size
+  int sample_bytes, max;      ///< bytes of a sample in the planes; the largest sample
+  bool words_aligned;         ///< words of the packed picture are aligned to their size
 };
 
-/// `packed` is of a packed format, `planes` has unpacked() of its geometry.
+/// `packed` has a packed format; `planes` has the geometry unpacked(packed.geometry).
 PackedRows packed_rows(const Image& packed, const Image& planes);
 
-/// Reads or writes all samples. Neither waits for CUDA.
+/// Convert all samples. Neither function waits for CUDA.
 Status unpack(Backend backend, const Image& packed, const Image& planes, Queue queue);
 Status pack(Backend backend, const Image& planes, const Image& packed, Queue queue);
 
-/// Copies a picture that begins `skipped` pixels after the beginning of a group; `from` points at this group. Chroma
-/// that is subsampled begins with the sample of the first pixel, as in GStreamer's videocrop. On the CPU, in every
-/// build.
+/// Copies a picture that begins `skipped` pixels after the start of a group; `from` points to this group. Subsampled
+/// chroma begins with the sample of the first pixel, as in GStreamer's videocrop. Runs on the CPU, in every build.
 void shift_packed(const Image& from, const Image& to, int skipped);
 
 // The arithmetic of one group, for both backends.
@@ -110,14 +109,14 @@ CUDAVISION_HOST_DEVICE inline void pack_group(const PackedRows& rows, int y, int
   store_packed_word<Word>(words + at * sizeof(Word), rows.words_aligned, word);
 }
 
-/// Calls f with a word and a sample of these sizes, as values.
+/// Calls f with a value of the word type and a value of the sample type.
 template <typename F>
 auto with_packed_types(const PackedRows& rows, F&& f) {
   if (rows.packing.word_bytes == 1) return f(std::uint8_t(), std::uint8_t());
   return rows.packing.word_bytes == 2 ? f(std::uint16_t(), std::uint16_t()) : f(std::uint32_t(), std::uint16_t());
 }
 
-/// The rows begin … end on the CPU. Work in every build.
+/// Convert the rows [begin, end) on the CPU. Available in every build.
 void unpack_rows(const PackedRows& rows, int begin, int end);
 void pack_rows(const PackedRows& rows, int begin, int end);
 

@@ -6,11 +6,11 @@
 namespace cudavision {
 namespace {
 
-using Wide = std::int64_t;  // products of two differences of coordinates fit
+using Wide = std::int64_t;  // holds products of two coordinate differences
 
 int sign(Wide value) { return (value > 0) - (value < 0); }
 
-/// The side of the line a → b on which c is, as side_of().
+/// The side of the line a → b on which c lies, as in side_of().
 int line_side(const Point& a, const Point& b, const Point& c) {
   return sign((Wide(b.x) - a.x) * (Wide(c.y) - a.y) - (Wide(b.y) - a.y) * (Wide(c.x) - a.x));
 }
@@ -29,7 +29,7 @@ bool segments_touch(const Point& a, const Point& b, const Point& c, const Point&
          (cdb == 0 && between(c, d, b));
 }
 
-/// The centre of a pixel in half pixels, and a point of the grid in the same units.
+/// The centre of a pixel, and a grid point, in half pixels.
 Point centre(int x, int y) { return {2 * x + 1, 2 * y + 1}; }
 Point doubled(const Point& point) { return {2 * point.x, 2 * point.y}; }
 
@@ -39,8 +39,8 @@ Wide ceil_div(Wide numerator, Wide denominator) {
   return quotient + (numerator % denominator > 0);
 }
 
-/// Calls f with the first pixel of row y that is not left of an edge,
-/// for each edge that the line through the centres of the row crosses.
+/// Calls f for each edge that crosses the line through the pixel centres of row y, with the first pixel that is not
+/// left of the edge.
 template <typename F>
 void for_each_crossing(const Polygon& polygon, int y, F&& f) {
   for (std::size_t i = 0; i < polygon.size(); ++i) {
@@ -61,9 +61,9 @@ bool crosses_itself(const Polygon& polygon) {
   for (std::size_t i = 0; i < count; ++i) {
     const Point &a = corner(i), &b = corner(i + 1), &c = corner(i + 2);
     if (a == b) return true;
-    if (line_side(a, b, c) == 0 && (between(a, b, c) || between(b, c, a))) return true;  // goes back
+    if (line_side(a, b, c) == 0 && (between(a, b, c) || between(b, c, a))) return true;  // runs back
     for (std::size_t k = i + 2; k < count; ++k) {
-      if (i == 0 && k + 1 == count) continue;  // the edges before and after corner 0
+      if (i == 0 && k + 1 == count) continue;  // edges that meet in corner 0
       if (segments_touch(a, b, corner(k), corner(k + 1))) return true;
     }
   }

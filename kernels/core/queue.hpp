@@ -7,8 +7,8 @@ namespace cudavision {
 
 enum class Backend { cpu, cuda };
 
-/// Where work is submitted. CPU backend: the calling thread, and the work is done on return. CUDA backend: a stream of
-/// the current context, and the work is done when the stream reaches it. The plugin never uses the default stream.
+/// Where work is submitted. CPU backend: the calling thread does the work before the call returns. CUDA backend: a
+/// stream of the current context, which does the work later. The plugin never uses the default stream.
 struct Queue {
   CUstream_st* stream = nullptr;
 };

@@ -35,7 +35,7 @@ struct Cover {
     for (const Polygon& polygon : region.polygons) add_cut(box_around(polygon), &polygon);
   }
 
-  /// The first rows of bands of equal rows. Each row of an ellipse or a polygon is a band.
+  /// The first rows of bands whose rows have equal spans. Each row of an ellipse or a polygon is its own band.
   std::vector<int> edges() const {
     std::vector<int> edges{0, geometry.grid(set).height};
     for (const Rect& rect : rects) edges.insert(edges.end(), {rect.y, rect.y + rect.height});
@@ -46,7 +46,7 @@ struct Cover {
     return edges;
   }
 
-  /// The spans of row y that are covered.
+  /// The covered spans of row y.
   std::vector<Span> at(int y) const {
     std::vector<Span> covered, row;
     for (const Rect& rect : rects)
@@ -61,7 +61,7 @@ struct Cover {
   }
 };
 
-/// The spans of a row of `width` samples outside `covered`.
+/// The spans of a row of `width` samples that are not in `covered`.
 std::vector<Span> uncovered(const std::vector<Span>& covered, int width) {
   std::vector<Span> left;
   int begin = 0;

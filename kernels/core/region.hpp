@@ -10,8 +10,8 @@ using SetPieces = std::array<std::vector<Rect>, max_sets>;
 
 /// Splits the samples of a region into pieces, so that each sample is in exactly one piece even if the shapes overlap.
 /// Filter computes the same samples. Inside: samples whose pixels all lie in one of the shapes (Coverage::inner).
-/// Outside: samples that have no pixel in any of the shapes (Coverage::outer). An ellipse or a polygon makes a piece
-/// for almost every row.
+/// Outside: samples with no pixel in any shape (Coverage::outer). An ellipse or a polygon needs a piece for almost
+/// every row.
 void region_pieces(const Geometry& geometry, const Region& region, SetPieces& pieces);
 
 }  // namespace cudavision

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Arithmetic of float32 in which every result is rounded, so that host and device give the same bits. The build does
-// not contract products and sums on the host (-ffp-contract=off).
+// Float32 arithmetic that rounds every result, so that host and device give the same bits. On the host, the build
+// option -ffp-contract=off prevents fused multiply-adds.
 #pragma once
 
 #include "kernels/core/host_device.hpp"
@@ -20,18 +20,18 @@ inline float sub(float a, float b) { return a - b; }
 inline float over(float a, float b) { return a / b; }
 inline float inverse(float a) { return 1 / a; }
 #endif
-/// Truncated.
+/// Truncates toward zero.
 CUDAVISION_HOST_DEVICE inline int to_int(float a) { return int(a); }
 CUDAVISION_HOST_DEVICE inline float to_float(int a) { return float(a); }
 CUDAVISION_HOST_DEVICE inline float least(float a, float b) { return b < a ? b : a; }
 CUDAVISION_HOST_DEVICE inline float most(float a, float b) { return a < b ? b : a; }
-/// Without its sign.
+/// The absolute value.
 CUDAVISION_HOST_DEVICE inline float size(float a) { return a < 0 ? 0 - a : a; }
 
 // Formulas are templates over the number type F: float for one pixel, or cpu::Lanes for several
 // (kernels/cpu/lanes.hpp), which has the same functions. A bool for one pixel becomes a Mask for several, so formulas
-// choose with pick() and not with `if`. They are always inlined: a function may be compiled for another processor than
-// its caller, and the two pass vectors differently.
+// choose with pick() instead of `if`. They are always inlined: a function and its caller may be compiled for different
+// processors, which pass vectors differently.
 template <typename F>
 struct NumbersOf {
   using Int = typename F::Int;
@@ -54,7 +54,7 @@ CUDAVISION_FORMULA T pick(bool first, T a, T b) {
 CUDAVISION_HOST_DEVICE inline bool both(bool a, bool b) { return a && b; }
 CUDAVISION_HOST_DEVICE inline bool either(bool a, bool b) { return a || b; }
 CUDAVISION_HOST_DEVICE inline bool no(bool a) { return !a; }
-/// Whether a mask holds for all pixels.
+/// Whether a mask is set for all pixels.
 CUDAVISION_HOST_DEVICE inline bool all(bool a) { return a; }
 
 }  // namespace cudavision

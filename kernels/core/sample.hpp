@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Where the samples of a channel are, and how stored words hold them, for both backends.
+// Where the samples of a channel are, and how words store them, for both backends.
 #pragma once
 
 #include "kernels/core/host_device.hpp"
@@ -7,11 +7,11 @@
 
 namespace cudavision {
 
-/// Where the samples of one channel of a picture are.
+/// The addresses of the samples of one channel of a picture.
 struct ChannelView {
   unsigned char* data = nullptr;          ///< the first sample; nullptr: there is no such channel
-  std::ptrdiff_t pitch = 0;               ///< from row to row, in bytes
-  int step = 1;                           ///< from sample to sample, in bytes
+  std::ptrdiff_t pitch = 0;               ///< distance between rows, in bytes
+  int step = 1;                           ///< distance between samples, in bytes
   std::uint8_t shift_x = 0, shift_y = 0;  ///< log2 of the subsampling
 
   /// The first byte of sample (x, y).
@@ -21,7 +21,7 @@ struct ChannelView {
   CUDAVISION_HOST_DEVICE T& word(int x, int y) const {
     return *reinterpret_cast<T*>(at(x >> shift_x, y >> shift_y));
   }
-  /// Whether pixel (x, y) is the first of those that its sample covers.
+  /// Whether pixel (x, y) is the first pixel that its sample covers.
   CUDAVISION_HOST_DEVICE bool is_first(int x, int y) const {
     return (x & ((1 << shift_x) - 1)) == 0 && (y & ((1 << shift_y) - 1)) == 0;
   }
@@ -44,7 +44,8 @@ inline ChannelView channel_of(const Image& image, Role role) {
   return {};
 }
 
-/// The sample in a stored word. Unused low bits are dropped; a value above the depth counts as the largest sample.
+/// The sample in a stored word. Unused low bits are ignored; a value above the range of the depth counts as the largest
+/// sample.
 template <typename T>
 CUDAVISION_HOST_DEVICE constexpr int sample_of(T word, int shift, int max_value) {
   if (sizeof(T) == 1) return word;
@@ -52,7 +53,7 @@ CUDAVISION_HOST_DEVICE constexpr int sample_of(T word, int shift, int max_value)
   return value < max_value ? value : max_value;
 }
 
-/// Whether words of this format can hold a value above the depth, because the word has bits above the sample.
+/// Whether words of this format can hold a value above the range of the depth, because they have bits above the sample.
 inline bool can_exceed_depth(const FormatInfo& format) {
   return format.depth + format.shift < 8 * format.sample_bytes();
 }

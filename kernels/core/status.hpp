@@ -8,14 +8,14 @@
 
 namespace cudavision {
 
-/// The outcome of an operation. Errors are values; they are passed up to the element, which posts one message.
+/// The outcome of an operation. Errors are values that are returned up to the element, which posts one message.
 class [[nodiscard]] Status {
  public:
   enum class Code {  // gst/frames/frames.h has the same numbers
     ok,
     settings,  ///< a parameter is out of range; the message names it and its range
-    resource,  ///< the device or its memory failed; the message contains CUDA's own text
-    frame,     ///< a frame does not fit its caps; the next frame may be good
+    resource,  ///< the device or its memory failed; the message contains CUDA's error text
+    frame,     ///< a frame does not match its caps; the next frame may be good
     late,      ///< the GPU did not finish in the given time
   };
 
@@ -52,13 +52,13 @@ class [[nodiscard]] Result {
   std::variant<T, Status> held_;
 };
 
-/// A number for messages: the shortest text that reads back as the same value, independent of the locale.
+/// A number as text for messages: the shortest text that reads back as the same value, independent of the locale.
 inline std::string number_text(double value) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-/// Checks that a number lies in [least, most]. NaN does not. Errors: settings.
+/// Checks that a number lies in [least, most]. NaN fails. Errors: settings.
 inline Status check_range(const char* name, double value, double least, double most) {
   if (value >= least && value <= most) return {};
   return Status::settings(std::string(name) + " is " + number_text(value) + ": it must be " + number_text(least) +

@@ -14,14 +14,13 @@
 namespace cudavision::cpu {
 namespace {
 
-/// Samples of a strip. With 2^18, the 32-bit sums of a strip take about 1 MiB. Sobel on 1080p takes the same time
-/// within 10 % from 2^16 to 2^19. Smaller strips are slower, because neighboring strips read the same rows.
+/// Samples of a strip. With 2^18, the 32-bit sums of a strip take about 1 MiB. The time of Sobel on 1080p differs by
+/// less than 10 % from 2^16 to 2^19. Smaller strips are slower, because neighboring strips read some rows twice.
 constexpr int strip_samples = 1 << 18;
 
 bool short_rows(const cv::Mat& mat) { return mat.step[0] < mat.cols * mat.elemSize(); }
 
-/// Copies channels; `pairs` holds (from, to). Matrices whose rows are too short for OpenCV (see
-/// set_mat) are copied row by row.
+/// Copies channels; `pairs` holds (from, to). Rows too short for OpenCV (see set_mat) are copied one by one.
 void mix(const cv::Mat& from, const cv::Mat& to, const std::vector<int>& pairs) {
   if (pairs.empty()) return;
   const int rows = short_rows(from) || short_rows(to) ? 1 : from.rows;
@@ -59,8 +58,8 @@ cv::Mat set_mat(const Image& image, const ChannelSet& set) {
   const Plane& plane = image.planes[set.plane];
   const std::size_t pitch = std::size_t(plane.pitch),
                     row = std::size_t(grid.width) * set.channels * (depth == CV_8U ? 1 : 2);
-  // A row of UYVY of odd width may end with the last V, one byte before the end that OpenCV assumes.
-  // That byte is never used.
+  // A row of UYVY of odd width may end with its last V, one byte before the end that OpenCV assumes. Nothing reads or
+  // writes that byte.
   cv::Mat mat(grid.height, grid.width, CV_MAKETYPE(depth, set.channels), plane.data, pitch < row ? row + 1 : pitch);
   mat.step[0] = pitch;
   return mat;
@@ -96,8 +95,8 @@ SetAccess::SetAccess(const FormatInfo& format, const ChannelSet& set, Border bor
   border_pixel_ = cv::Mat(1, 1, CV_MAKETYPE(depth_, stored_channels_), stored);
 }
 
-/// cv::copyMakeBorder cannot be used: it extrapolates from the given matrix,
-/// but a strip may need rows from elsewhere in the frame.
+/// cv::copyMakeBorder does not fit: it extrapolates from the given matrix, but a strip may need rows from elsewhere in
+/// the frame.
 cv::Mat SetAccess::extrapolate(const cv::Mat& frame, const Rect& window, cv::Mat& store) const {
   cv::Mat out = sized(store, {window.width, window.height}, frame.type());
   const std::size_t pixel = frame.elemSize(), used = pixel - unused_end_;
@@ -148,7 +147,7 @@ cv::Mat SetAccess::read(const cv::Mat& frame, const Rect& window, Scratch& scrat
   cv::Mat values = sized(scratch.values, stored.size(), type());
   if (shift_ > 0) {
     const double step = 1.0 / (1 << shift_);
-    stored.convertTo(values, depth_, step, 0.5 * step - 0.5);  // rounds down for any value of the unused bits
+    stored.convertTo(values, depth_, step, 0.5 * step - 0.5);  // rounds down, whatever the unused bits hold
   } else if (plain()) {
     cv::min(stored, max_value_, values);
   } else {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Several numbers at once, for the CPU backend: one operation on Lanes is the same operation on each lane, with the
-// same rounding. They have the functions of kernels/core/rounded.hpp, so formulas written for float also work for
+// same rounding. Lanes have the functions of kernels/core/rounded.hpp, so formulas written for float also work for
 // Lanes<float, N>.
 //
-// A function that uses them is compiled twice or three times: by CUDAVISION_AVX512 with N = 16, by CUDAVISION_AVX2 with
+// A function that uses them is compiled two or three times: with CUDAVISION_AVX512 and N = 16, with CUDAVISION_AVX2 and
 // N = 8, and for any processor with N = 4 (SSE2, NEON). All functions that take or return Lanes are CUDAVISION_INLINE.
 #pragma once
 
@@ -14,9 +14,10 @@
 #define CUDAVISION_PRAGMA(text) _Pragma(#text)
 #define CUDAVISION_UNROLLED(times) CUDAVISION_PRAGMA(GCC unroll times)
 #define CUDAVISION_FLAT __attribute__((flatten))
-#define CUDAVISION_INLINED __attribute__((always_inline))  // of a lambda
+#define CUDAVISION_INLINED __attribute__((always_inline))  // for lambdas
 #define CUDAVISION_INLINE inline CUDAVISION_INLINED
-// One of two or three functions, by most_lanes(). Only the last one is compiled for every processor.
+// Each marks one of two or three versions of a function; most_lanes() selects one. Only the last version is compiled
+// for every processor.
 #if defined(__x86_64__) && defined(__GNUC__)
 #define CUDAVISION_AVX2 __attribute__((flatten, target("avx2")))
 #define CUDAVISION_AVX512 __attribute__((flatten, target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2")))
@@ -27,7 +28,7 @@
 #define CUDAVISION_WIDEST(wide, narrow) narrow
 #define CUDAVISION_WIDEST_OF(widest, wide, narrow) narrow
 #endif
-// Whether builtins name the instructions that GCC 12 does not make of vectors.
+// Whether to name, with builtins, the instructions that GCC 12 does not generate from vector code.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #include <immintrin.h>
 #define CUDAVISION_NAMED 1
@@ -37,10 +38,10 @@
 
 namespace cudavision::cpu {
 
-/// The largest number of lanes of float for which this processor has functions: 16 with AVX-512 since Ice Lake and Zen
+/// The largest number of float lanes for which functions run on this processor: 16 with AVX-512 since Ice Lake and Zen
 /// 4 (earlier processors lower their clock for it), 8 with AVX2, otherwise 4.
 int most_lanes();
-/// For tests: most_lanes() is at most `most`.
+/// For tests: limits most_lanes() to at most `most`.
 void limit_lanes(int most);
 
 template <typename T, int N>
@@ -50,7 +51,7 @@ struct Lanes {
   using Of = T;
   typedef T Vector __attribute__((vector_size(N * sizeof(T))));
   typedef std::uint64_t Bits __attribute__((vector_size(N * sizeof(T) < 8 ? 8 : N * sizeof(T))));
-  /// Signed integers of the size of T. As a mask: 0 or −1.
+  /// Signed integers with the size of T. As a mask: 0 or −1.
   using Signed =
       std::conditional_t<sizeof(T) == 1, std::int8_t, std::conditional_t<sizeof(T) == 2, std::int16_t, std::int32_t>>;
   using Mask = Lanes<Signed, N>;
@@ -63,12 +64,12 @@ struct Lanes {
   /// The same number in all lanes. A float is not converted to an integer implicitly.
   template <typename A, typename = std::enable_if_t<std::is_integral_v<A> || std::is_same_v<A, T>>>
   CUDAVISION_INLINE Lanes(A all) {
-    T same[N];  // GCC 12 compiles only this form to one instruction
+    T same[N];  // GCC 12 compiles only this form to a single instruction
     for (T& one : same) one = T(all);
     std::memcpy(&v, same, sizeof v);
   }
   CUDAVISION_INLINE explicit Lanes(Vector vector) : v(vector) {}
-  /// From memory with any alignment.
+  /// Loads from any alignment.
   static CUDAVISION_INLINE Lanes load(const void* from) {
     Lanes lanes;
     std::memcpy(&lanes.v, from, sizeof lanes.v);
@@ -85,7 +86,7 @@ struct Lanes {
   CUDAVISION_INLINE Lanes<To, N> as() const {
     using Result = Lanes<To, N>;
     if constexpr (std::is_integral_v<T> && std::is_integral_v<To> && sizeof(T) + sizeof(To) == 5) {
-      // In two steps, because GCC 12 converts bytes and 32-bit numbers one by one.
+      // In two steps, because GCC 12 converts between bytes and 32-bit numbers one at a time.
       using Words = std::conditional_t<std::is_signed_v<T>, std::int16_t, std::uint16_t>;
       return as<Words>().template as<To>();
 #if CUDAVISION_NAMED
@@ -160,7 +161,7 @@ struct Lanes {
 #endif
     return Lanes(Vector(a.v < b.v ? b.v : a.v));
   }
-  /// The numbers in these lanes, 0 to N − 1, of 32-bit numbers.
+  /// The 32-bit numbers in the given lanes, 0 to N − 1.
   CUDAVISION_INLINE Lanes at(Int lanes) const {
     static_assert(sizeof(T) == 4);
 #if CUDAVISION_NAMED
@@ -171,15 +172,15 @@ struct Lanes {
     return result;
 #endif
   }
-  /// Of float.
+  /// The absolute value; only for float.
   friend CUDAVISION_INLINE Lanes size(Lanes a) { return of_bits((Int::of_bits(a.v) & Int(0x7fffffff)).v); }
   friend CUDAVISION_INLINE Int to_int(Lanes a) { return a.template as<std::int32_t>(); }
   friend CUDAVISION_INLINE Lanes pick(Mask first, Lanes a, Lanes b) { return Lanes(Vector(first.v ? a.v : b.v)); }
 
  private:
 #if CUDAVISION_NAMED
-  /// Compares with AVX-512, because GCC 12 compares such vectors one number at a time. The numbers name the comparison
-  /// to the instructions: of floats and of integers.
+  /// Compares with AVX-512, because GCC 12 compares such vectors one number at a time. The template arguments are the
+  /// instructions' codes of the comparison: for floats and for integers.
   template <int of_floats, int of_integers>
   static CUDAVISION_INLINE Mask compare(Lanes a, Lanes b) {
     if constexpr (std::is_same_v<T, float>) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math")  // vectorized
+#pragma GCC optimize("O3", "no-trapping-math")  // vectorizes the loops
 #endif
 #include "kernels/cpu/rows.hpp"
 
@@ -12,10 +12,10 @@
 namespace cudavision::cpu {
 namespace {
 
-constexpr int at_once = 512;  ///< numbers in buffers of functions
+constexpr int at_once = 512;  ///< numbers in the buffers of functions
 
-/// Calls f(words, step): the stored words starting at (x, y), and the number of words from one sample to the next as a
-/// constant.
+/// Calls f(words, step) with the stored words starting at (x, y). The step, the distance in words from one sample to
+/// the next, is a constant.
 template <typename T, typename F>
 void with_words(const Rows& rows, int x, int y, F f) {
   T* const words = reinterpret_cast<T*>(rows.channel.at(x, y));
@@ -62,7 +62,7 @@ CUDAVISION_WIDE void read_floats(const Rows& rows, int x, int y, int count, floa
 CUDAVISION_WIDE void add_floats(const Rows& rows, int x, int y, int count, float weight, float* __restrict to) {
   for_samples(rows, x, y, count, [to, weight](int i, int sample) { to[i] += weight * float(sample); });
 }
-/// Writes each of the samples of `count` pixels 2^shift times.
+/// Writes each sample that covers some of the `count` pixels 2^shift times.
 CUDAVISION_WIDE void repeat(const int* samples, int shift, int count, int* __restrict to) {
   if (shift == 1) {
     for (int i = 0; i < count / 2; ++i) to[2 * i] = to[2 * i + 1] = samples[i];
@@ -76,7 +76,7 @@ CUDAVISION_WIDE void write_every(const Rows& rows, int x, int y, int count, cons
   store_samples(rows, x, y, count, [from](int i) { return from[i << Shift]; });
 }
 CUDAVISION_WIDE void write_floats(const Rows& rows, int x, int y, int count, const float* __restrict from) {
-  constexpr float bias = 0x1.8p23f;  // numbers around it are 1 apart
+  constexpr float bias = 0x1.8p23f;  // adjacent floats around it differ by 1
   store_samples(rows, x, y, count, [from](int i) { return int((from[i] + bias) - bias); });
 }
 CUDAVISION_WIDE void make_luma(const LumaWeights& given, int max, int count, const int* green, const int* blue,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Copies from global to shared memory that run while the thread does other work (PTX: cp.async). On devices before
-// Ampere (8.0), the thread itself copies.
+// Copies from global to shared memory that run while the thread continues (PTX: cp.async). Before Ampere (8.0), the
+// thread copies by itself.
 //
 //   copy_async() …; commit();    a thread's copies since its last commit() are a batch
 //   wait<N>();                   waits for all of the thread's batches except the N newest;
@@ -33,7 +33,7 @@ __device__ __forceinline__ void copy_async(void* to, const void* from) {
   *static_cast<typename Unit<Bytes>::type*>(to) = *static_cast<const typename Unit<Bytes>::type*>(from);
 #else
   const auto at = std::uint32_t(__cvta_generic_to_shared(to));
-  if constexpr (Bytes == 16)  // past L1
+  if constexpr (Bytes == 16)  // bypasses L1
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(Bytes) : "memory");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Copies the rectangles of a region, the samples of a picture that are in an ellipse or a polygon, and whole pictures.
-// A filter may compute the box around a shape into a separate picture; then the shape is copied to the output. Or the
-// filter may compute the whole frame; then the input's samples are copied back.
+// If a filter computes the box around a shape in a separate picture, the shape is copied to the output. If the filter
+// computes the whole frame, the samples of the input are copied back.
 //
 //   ┌─ 32 pixels ─┬─ 32 pixels ─┬ …   A block copies 32 pixels of four rows. A thread copies the channels of one pixel,
 //   │ row 0       │ block       │     if the shape holds it. The grid covers the largest rectangle. If a grid has too
@@ -11,8 +11,8 @@
 //   ├─────────────┼─────────────┼ …
 //
 // Regions of interest are small and have any alignment, so wider accesses would gain little. A shape is an argument of
-// the launch. So a region of many shapes needs no memory on the device and no upload, but each shape needs two
-// launches: this one and the filter's. Each thread tests the pixels of its sample (up to four) exactly, by
+// the launch. So a region of many shapes needs no device memory and no upload, but each shape needs two launches: this
+// one and the filter's. Each thread tests the pixels of its sample (up to four) exactly, with
 // OutlineView::holds_sample().
 #include "kernels/core/outline.hpp"
 #include "kernels/cuda/filter.hpp"
@@ -21,7 +21,7 @@
 namespace cudavision::cuda {
 namespace {
 
-/// A rectangle in one channel set of a frame.
+/// A rectangle to copy in one channel set of a frame.
 struct CopyJob {
   const unsigned char* src;  ///< first row of the plane
   unsigned char* dst;
@@ -32,7 +32,7 @@ struct CopyJob {
   int shift_x, shift_y;
 };
 
-/// A shape, and the samples that count.
+/// A shape, and which samples belong to it.
 struct OutlineShape {
   PackedOutline outline;
   int width, height;  ///< size of the picture
@@ -42,7 +42,7 @@ struct OutlineShape {
     return outline.view().holds_sample(x, y, job.shift_x, job.shift_y, width, height, coverage);
   }
 };
-/// The whole rectangle.
+/// Holds all samples of the rectangle.
 struct Whole {
   __device__ bool holds(const CopyJob&, int, int) const { return true; }
 };
@@ -74,7 +74,7 @@ auto kernel_of(const FormatInfo& format) {
   return format.sample_bytes() == 1 ? copy_held<std::uint8_t, Held> : copy_held<std::uint16_t, Held>;
 }
 
-/// Copies what `held` holds of the rectangles.
+/// Copies the samples of the rectangles for which `held` is true.
 template <typename Held>
 Status copy_sets(const FormatInfo& format, const Image& src, const Image& dst, const SetRects& rects, const Held& held,
                  const char* what, Queue queue) {
@@ -106,7 +106,8 @@ Status copy_sets(const FormatInfo& format, const Image& src, const Image& dst, c
 
 }  // namespace
 
-/// Loads the kernel, so that the first region with a shape does not wait. If that fails, the launch fails and says why.
+/// Loads the kernel, so that the first region with a shape does not wait. If loading fails, the launch fails later and
+/// reports the error.
 CudaFilter::CudaFilter(const Geometry& geometry, bool filter_alpha) : Filter(geometry, Backend::cuda, filter_alpha) {
   (void)load_kernel(kernel_of<OutlineShape>(info(geometry.format)), "cannot load the copy of a shape");
 }

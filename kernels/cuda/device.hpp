@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Queries of the current device, and loading of kernels. All functions need a current CUDA context.
+// Queries the current device and loads kernels. All functions need a current CUDA context.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,17 +19,17 @@ struct Device {
 };
 Result<Device> current_device();
 
-/// Loads a kernel's code when a plan is made. Otherwise the first launch would load it and wait for the device.
-/// `shared_bytes`: the largest dynamic shared memory of any launch. All plans of a context share this setting, so pass
-/// the device's limit if plans differ. `what` begins the error message,
-/// for example "cannot load the Gaussian kernel". Errors: resource.
+/// Loads a kernel's code when a plan is made. Otherwise the first launch would load the code and wait for the device.
+/// `shared_bytes`: the largest dynamic shared memory that a launch uses. All plans of a context share this setting, so
+/// pass the device's limit if plans differ. `what` is the start of the error message, for example "cannot load the
+/// Gaussian kernel". Errors: resource.
 Status load_kernel(const void* kernel, const char* what, int shared_bytes = 0);
 template <typename... Arguments>
 Status load_kernel(void (*kernel)(Arguments...), const char* what, int shared_bytes = 0) {
   return load_kernel(reinterpret_cast<const void*>(kernel), what, shared_bytes);
 }
 
-/// The number of blocks of a kernel that fit a multiprocessor; 0: not even one. Errors: resource.
+/// The number of blocks of a kernel that fit on a multiprocessor; 0: none fits. Errors: resource.
 Result<int> resident_blocks(const void* kernel, int threads, int shared_bytes);
 template <typename... Arguments>
 Result<int> resident_blocks(void (*kernel)(Arguments...), int threads, int shared_bytes) {

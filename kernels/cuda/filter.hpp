@@ -9,7 +9,8 @@
 
 namespace cudavision::cuda {
 
-/// The base of CUDA filters: copies rectangles and shapes. Plans are made and used while their CUDA context is current.
+/// The base of CUDA filters: copies rectangles and shapes. The plan's CUDA context must be current whenever the plan is
+/// created or used.
 class CudaFilter : public Filter {
  public:
   explicit CudaFilter(const Geometry& geometry, bool filter_alpha = false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The layout of a format as types. Plain C++.
+// The layout of a format as template arguments. Plain C++.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace cudavision::cuda {
 
 /// Calls f(sample, first, rest) with a value of the format's sample type and, as integral constants, the channel counts
-/// of its first set and of its other sets. These are the template arguments of a kernel that
-/// processes all sets in one launch.
+/// of its first set and of its other sets. A kernel that processes all sets in one launch takes them as template
+/// arguments.
 template <typename F>
 auto with_layout(const FormatInfo& format, F&& f) {
   using One = std::integral_constant<int, 1>;

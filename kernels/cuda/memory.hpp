@@ -31,7 +31,7 @@ class DeviceMemory {
   void* data_ = nullptr;
 };
 
-/// Fills a plan's memory on its own stream, because other streams do not wait for the default stream. finish() waits
+/// Fills a plan's memory on a separate stream, because other streams do not wait for the default stream. finish() waits
 /// until all work is done, and returns the first error.
 class FillStream {
  public:

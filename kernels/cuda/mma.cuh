@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Matrix products of a warp on the tensor cores (PTX: mma.sync). Devices before Ampere (8.0) have smaller shapes and
-// need several instructions.
+// Matrix products of a warp on the tensor cores (PTX: mma.sync). Before Ampere (8.0), the shapes are smaller and a
+// product needs several instructions.
 //
 // What each lane holds, with g = lane / 4 and t = lane % 4:
 //   a result c of 16 × 8, as (row, column):   c[0] = (g, 2t), c[1] = (g, 2t + 1), c[2] = (g + 8, 2t),
@@ -72,7 +72,7 @@ __device__ __forceinline__ void mma(float (&d)[4], std::uint32_t a0, std::uint32
       : "r"(a0), "r"(a1), "r"(b), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
 
-/// The same product in half precision, including results.
+/// The same product in half precision; results are half precision too.
 __device__ __forceinline__ void mma(std::uint32_t (&d)[2], std::uint32_t a0, std::uint32_t a1, std::uint32_t b,
                                     const std::uint32_t (&c)[2]) {
   asm("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3}, {%4}, {%5,%6};"
@@ -80,7 +80,7 @@ __device__ __forceinline__ void mma(std::uint32_t (&d)[2], std::uint32_t a0, std
       : "r"(a0), "r"(a1), "r"(b), "r"(c[0]), "r"(c[1]));
 }
 
-/// The same product with shapes 16 × 8 from 16 × 16 and 16 × 8.
+/// The product in half precision with shapes 16 × 8 from 16 × 16 and 16 × 8.
 __device__ __forceinline__ void mma(std::uint32_t (&d)[2], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
                                     const std::uint32_t (&c)[2]) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
@@ -93,9 +93,9 @@ __device__ __forceinline__ void mma(std::uint32_t (&d)[2], const std::uint32_t (
 #endif
 }
 
-/// Writes four tiles of 8 rows × 16 bytes to shared memory: lane 4g + t has the word at byte 4t of row g of each. Lane
-/// 8n + g passes the address of row g of tile n, which is aligned to 16 bytes. Devices before Hopper (9.0) get the
-/// addresses from those lanes.
+/// Writes four tiles of 8 rows × 16 bytes to shared memory: lane 4g + t holds the word at byte 4t of row g of each
+/// tile. Lane 8n + g passes the address of row g of tile n, which is aligned to 16 bytes. Before Hopper (9.0), lanes
+/// get the addresses through shuffles.
 __device__ __forceinline__ void store_tiles(void* row, const std::uint32_t (&tiles)[4]) {
   const auto at = std::uint32_t(__cvta_generic_to_shared(row));
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900

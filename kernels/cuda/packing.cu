@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Unpacks pictures to planes and packs them (kernels/core/packing.hpp, which has the arithmetic of a group); moves
-// packed 4:2:2 whose groups of two pixels do not match the groups of the frame (kernels/core/packed.hpp). The latter is
-// rare, so its kernels are simple.
+// Unpacks pictures to planes, and packs planes (kernels/core/packing.hpp has the arithmetic of a group). Moves packed
+// 4:2:2 whose groups of two pixels do not match the groups of the frame (kernels/core/packed.hpp). Such moves are rare,
+// so their kernels are simple.
 //
 //   ┌─ 128 or 32 groups ─┬ …   A thread has one group of a row. The grid covers the picture. If it has too many rows,
 //   │ 2 or 4 rows        │     threads continue further down. fill_ends: a thread has the padding of a row.

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The source rows of a block in shared memory: groups of rows in a ring of slots, copied ahead of their use. A block's
-// warps have strips side by side and move down together.
+// The source rows of a block in shared memory: groups of rows in a ring of slots, copied before they are needed. The
+// warps of a block process strips side by side and move down together.
 //
 //   columns of a group   0       needed       first                       last      end
 //                        |       | sides      | copied in units           | sides   |
 //   row of the picture   begin                  inside the row, aligned …           … the strips and their windows
 //
 //   copying: Thread i copies row i / per_row of each group. It copies unit i % per_row and then every per_row-th unit.
-//            Units are numbered from the first strip on; the left end of the window comes last. So most requests are
-//            for whole lines of the cache (128 bytes).
+//            Units are numbered from the first strip on; the left end of the window has the last numbers. So most
+//            requests are for whole cache lines (128 bytes).
 //   sides:   Samples outside the row, and samples that no whole unit holds. They are filled in when the group has
-//            arrived. A map, made once, gives each sample's column in the tile, its byte in the row, or its border
-//            value. Most of these samples are in the tile itself.
+//            arrived. A map, made once, gives for each of these samples its column in the tile, its byte in the row, or
+//            its border value. Most of them are in the tile itself.
 //
-// A kernel says what its rows are by a Source:
+// A kernel describes its rows by a Source:
 //   T              type of a sample
 //   Job            has the fields `view`, `unit` (alignment of source rows in bytes: 16, 8 or 4; 0: less than 4) and
 //                  `row_bytes` (bytes of a source row that may be read)
-//   source_byte()  the byte of a row that stands for byte `byte` (counted from the start of the row, inside or not), or
+//   source_byte()  the byte of a row that replaces byte `byte` (counted from the start of the row, inside or not), or
 //                  the complement of its border value
-//   skips_edges    whether Border::fill and Border::copy occur: then row 0 stands for the rows outside the frame
+//   skips_edges    whether Border::fill and Border::copy occur: then row 0 replaces the rows outside the frame
 //   plain_sides    whether copy<true>() serves blocks with sides; the map then has no room for whole rows
 #pragma once
 
@@ -48,7 +48,7 @@ struct RowColumns {
   }
 };
 
-/// Copies columns in units of Unit bytes: unit `part` and every per_row-th one after it.
+/// Copies columns in units of Unit bytes: unit `part`, and every per_row-th unit after it.
 template <int Unit>
 __device__ __forceinline__ void copy_units(unsigned char* to, const unsigned char* from, const RowColumns& columns,
                                            int part, int per_row) {
@@ -57,7 +57,7 @@ __device__ __forceinline__ void copy_units(unsigned char* to, const unsigned cha
     copy_async<Unit>(to + column, from + column);
 }
 
-/// Begins to copy any row, inside the frame or not, of any alignment. Not inlined, because few frames need it.
+/// Begins to copy a row, inside or outside the frame, of any alignment. Not inlined, because few frames need it.
 template <typename Source>
 static __device__ __noinline__ void copy_any(const typename Source::Job& job, unsigned char* to, int row,
                                              RowColumns columns, int part, int per_row) {
@@ -80,31 +80,31 @@ static __device__ __noinline__ void copy_any(const typename Source::Job& job, un
   }
 }
 
-/// The sample at byte `byte` of the picture's row that extrapolates row `row`. With Border::fill and Border::copy there
-/// is no such row outside the frame; row 0 is used, because the value does not matter. With Border::constant,
-/// callers pass no row outside the frame.
+/// The sample at byte `byte` of the picture's row that extrapolates row `row`. With Border::fill and Border::copy, rows
+/// outside the frame have no such row; row 0 is used, because the value does not matter. With Border::constant, callers
+/// pass only rows inside the frame.
 template <typename T>
 static __device__ __noinline__ T load_any(const SetView& view, int row, int byte) {
   row = max(border_index(row, view.height, view.border), 0);
   return *reinterpret_cast<const T*>(view.src + row * view.src_pitch + byte);
 }
 
-/// A ring for `warps` warps. A group has `rows` rows. A row of the tile has `pitch` bytes; the strips of the block
-/// have `block_bytes` of them.
+/// A ring for `warps` warps. A group has `rows` rows. A row of the tile has `pitch` bytes, of which the strips of the
+/// block use `block_bytes`.
 template <typename Source, int warps, int rows, int block_bytes, int pitch>
 struct RowRing {
   using T = typename Source::T;
   static constexpr int threads = 32 * warps, per_row = threads / rows;
   static_assert(threads % rows == 0);
 
-  static constexpr int outside = 1 << 20;  ///< more than a row of the tile has bytes
+  static constexpr int outside = 1 << 20;  ///< larger than the number of bytes in a row of the tile
 
   const typename Source::Job& job;
   unsigned char* const memory;
   int* const map;
   const RowColumns columns;
   const int strip;              ///< the column where the first strip begins
-  const int radius;             ///< rows above and below the picture that windows reach, at most
+  const int radius;             ///< the most rows above and below the picture that windows reach
   int y, limit;                 ///< the thread's row of group 0; row `limit` and later rows are not needed
   int row, part;                ///< the thread's row in each group, and its first unit in that row
   int height;                   ///< height of the picture
@@ -134,14 +134,14 @@ struct RowRing {
     return (!Source::plain_sides || job.unit) && columns.sides() > 0;
   }
 
-  /// Whether copy<true>() is enough: rows are aligned to 16 bytes,
-  /// and no row has border values or lies far outside the frame.
+  /// Whether copy<true>() is sufficient: rows are aligned to 16 bytes, and no row has border values or lies far outside
+  /// the frame.
   __device__ __forceinline__ bool plain() const {
     const bool inside = y - row >= 0 && limit <= height;
     return job.unit == 16 && (Source::plain_sides || !has_sides()) && (inside || has_near_rows());
   }
 
-  /// Makes the map of the sides. All threads call it, and synchronize before fill(). An entry is a column of the tile,
+  /// Makes the map of the sides. All threads call it and synchronize before fill(). An entry is a column of the tile,
   /// `outside` + a byte of the picture's row, or the complement of a border value.
   __device__ __forceinline__ void make_map() const {
 #pragma unroll 1
@@ -168,8 +168,8 @@ struct RowRing {
     const unsigned char* const at = source + from * source_pitch;
     constexpr int units = pitch / 16;
     constexpr int whole = block_bytes / 16 / per_row;  // units of the strips, for each thread
-    // The threads that have no unit of the last round stop if they are many. Few threads copy a unit again: racecheck
-    // warns of two writes, which write the same bytes.
+    // Threads without a unit in the last round stop if they are many. If they are few, each copies a unit that another
+    // thread also copies: racecheck warns of two writes, but both write the same bytes.
     constexpr int last_round = units / per_row, rest = units % per_row <= per_row / 4 ? units % per_row : per_row;
 #pragma unroll
     for (int i = 0; i * per_row < units; ++i) {
@@ -181,8 +181,8 @@ struct RowRing {
     }
   }
 
-  /// Fills the sides of a group that has arrived. Most values lie in the tile,
-  /// so this seldom reads parameters, which takes long.
+  /// Fills the sides of a group that has arrived. Most values lie in the tile, so fill() seldom reads parameters, which
+  /// is slow.
   __device__ __forceinline__ void fill(int group, int slot) const {
     const int from = y + group * rows;
     if (from >= limit) return;

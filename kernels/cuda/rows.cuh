@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How kernels read and write the pixels of a channel set: formats, borders, alignment,
-// rectangles. Kernels only compute.
+// How kernels read and write the pixels of a channel set: formats, borders, alignment, rectangles. Kernels only
+// compute.
 //
 // A quad is four neighboring pixels whose first x is a multiple of 4. In memory its channels are interleaved; in
 // registers it is held as planar words, one channel after the other. For RGB of 8 bits (T = uint8_t, C = 3), byte 0 is
@@ -103,7 +103,7 @@ inline SetView make_view(const Image& src, const Image& dst, int index, const Re
 
 #ifdef __CUDACC__
 
-/// Converts the two stored 16-bit words in a register to samples (see sample_of). to_samples() does so for N registers,
+/// Converts the two stored 16-bit words in a register to samples (see sample_of). to_samples() converts N registers,
 /// and does nothing if the format uses all 16 bits.
 __device__ __forceinline__ std::uint32_t samples_of(std::uint32_t words, int shift, int max_value) {
   const std::uint32_t mask = (0xffffu >> shift) * 0x10001u;
@@ -128,14 +128,14 @@ __device__ __forceinline__ std::uint32_t gather(const std::uint32_t (&words)[N],
   return __byte_perm(low, high, 0x5410);
 }
 
-/// Where byte k of planar word w of channel c lies in the interleaved quad.
+/// The position in the interleaved quad of byte k of planar word w of channel c.
 template <typename T, int C>
 __device__ constexpr int interleaved_byte(int c, int w, int k) {
   const int byte = 4 * w + k, pixel = byte / int(sizeof(T));
   return (pixel * C + c) * int(sizeof(T)) + byte % int(sizeof(T));
 }
 
-/// Where byte b of the interleaved quad lies in the planar words.
+/// The position in the planar words of byte b of the interleaved quad.
 template <typename T, int C>
 __device__ constexpr int planar_byte(int b) {
   const int sample = b / int(sizeof(T));
@@ -167,7 +167,7 @@ __device__ __forceinline__ void interleave(const Quad<T, C>& quad, std::uint32_t
                              planar_byte<T, C>(4 * i + 2), planar_byte<T, C>(4 * i + 3));
 }
 
-/// Loads the words of a quad with the widest accesses that its alignment allows. `constant`: nothing writes this memory
+/// Loads the words of a quad with the widest accesses that its alignment allows. `constant`: this memory is not written
 /// while the kernel runs.
 template <int N, int Alignment, bool constant = true>
 __device__ __forceinline__ void load_words(const unsigned char* from, std::uint32_t (&raw)[N]) {
@@ -205,22 +205,22 @@ __device__ __forceinline__ void store_words(unsigned char* to, const std::uint32
   }
 }
 
-/// The sample of a row of `width` pixels that stands for a sample, inside the row or not; −1: its border value. Samples
-/// of all channels are counted from the start of the row.
+/// The sample of a row of `width` pixels that replaces `sample`, which may lie outside the row; −1: the border value
+/// replaces it. Samples are counted from the start of the row, over all channels.
 __device__ __forceinline__ int source_sample(int sample, int channels, int width, Border border) {
   const int pixel = sample >= 0 ? sample / channels : -((channels - 1 - sample) / channels);
   const int from = border_index(pixel, width, border);
   return from < 0 ? -1 : sample + (from - pixel) * channels;
 }
 
-/// The border value of such a sample, as stored.
+/// The stored border value of a sample that is counted in this way.
 __device__ __forceinline__ std::uint32_t border_sample(const SetView& view, int sample) {
   const int channels = view.channels, channel = sample % channels;
   return std::uint32_t(view.border_value[channel < 0 ? channel + channels : channel]) << view.shift;
 }
 
 /// Reads pixels x … x + 3 of row `row` and converts stored words to samples. x: a multiple of 4, may lie outside the
-/// grid. row: already mapped by border_index(), so it lies inside the grid or is −1 for the border value.
+/// grid. row: the result of border_index(), inside the grid or −1 for the border value.
 template <typename T, int C>
 __device__ __forceinline__ Quad<T, C> load_quad(const SetView& view, int x, int row) {
   Quad<T, C> quad;
@@ -256,9 +256,9 @@ __device__ __forceinline__ Quad<T, C> load_quad(const SetView& view, int x, int 
   return quad;
 }
 
-/// Writes pixels x … x + 3 of row y that lie in the view's rectangle. x: a multiple of 4. Filtered channels come from
-/// `quad`, already saturated; own channels that are not filtered come from the source;
-/// channels of other sets are not touched.
+/// Writes pixels x … x + 3 of row y that lie in the view's rectangle. x: a multiple of 4. Filtered channels are taken
+/// from `quad`, which is saturated. Own channels that are not filtered are copied from the source. Channels of other
+/// sets are not written.
 template <typename T, int C>
 __device__ __forceinline__ void store_quad(const SetView& view, int x, int y, Quad<T, C> quad) {
   if (y < view.y0 || y >= view.y1 || x >= view.x1 || x + 4 <= view.x0) return;
@@ -277,7 +277,7 @@ __device__ __forceinline__ void store_quad(const SetView& view, int x, int y, Qu
 #pragma unroll
       for (int c = 0; c < C; ++c)
 #pragma unroll
-        // The low sample has `shift` zero bits on top.
+        // The low sample has `shift` zero bits at the top.
         for (int w = 0; w < int(sizeof(T)); ++w) quad.word[c][w] <<= view.shift;
     }
     std::uint32_t raw[C * sizeof(T)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Functions that the 32 lanes of a warp compute together: all lanes must call them. Exception: opaque_register().
+// Functions that the 32 lanes of a warp compute together. All lanes must call them, except opaque_register().
 #pragma once
 
 #include <cstdint>
@@ -34,15 +34,14 @@ __device__ __forceinline__ void warp_scan(Value (&values)[N], int lane) {
   }
 }
 
-/// Returns a value that is the same in all lanes, as the result of a shuffle. The compiler then holds it in a register;
-/// otherwise it reads the kernel's parameters again at every use. Costs one instruction.
+/// Returns, through a shuffle, a value that is the same in all lanes. The compiler then keeps it in a register instead
+/// of reading the kernel's parameters at every use. Costs one instruction.
 template <typename V>
 __device__ __forceinline__ V warp_uniform(V value) {
   return __shfl_sync(~0u, value, 0);
 }
 
-/// Does the same without an instruction, for a value that is already in a variable: the compiler forgets the origin of
-/// the value.
+/// Has the same effect without an instruction, for a variable: hides the origin of its value from the compiler.
 __device__ __forceinline__ void opaque_register(float& value) { asm("" : "+f"(value)); }
 __device__ __forceinline__ void opaque_register(int& value) { asm("" : "+r"(value)); }
 __device__ __forceinline__ void opaque_register(std::uint32_t& value) { asm("" : "+r"(value)); }

@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The background of Reference::adaptive: a mean and a variance for each pixel and channel, in Y'CbCr. The expected
 // value of a pixel is its mean under the light of the present frame. The distance of the frame from it, measured in the
-// noise of the pixel, is averaged over the neighbours. A frame takes these steps, each for all pixels before the next:
+// noise of the pixel, is averaged over the neighbours. Each frame goes through these steps; a step is complete for all
+// pixels before the next begins:
 //
 //   prepare       samples of the frame, in 8-bit steps                       [begin: they become the means]
 //   light         gain: median of frame ÷ mean in cells of 16 × 16 pixels, except pixels with strong evidence in the
 //                 last frame. Offsets: median difference of chroma under this gain
-//   filled        cells with too few such pixels get the mean of their neighbours, round by round
+//   filled        cells with too few such pixels get the mean of their neighbours, repeatedly
 //   smooth        the gain of a cell becomes the median of 3 × 3 cells; its offsets do so only where the gain changes
 //                 much
 //   expect        mean under the light (bilinear between cells); evidence = distance² ÷ variance, limited
 //   level         mean evidence of 5 × 5 pixels: noise, raised, above the threshold, or strong
 //   unlike_shadow how badly a local shadow (5 × 5 pixels) explains the pixel
-//   change        above, and no shadow
+//   change        pixels above the threshold that are no shadow
 //   learn         means and variances approach the frame, slowly where it changed; variances grow fast where evidence
-//                 is raised though nothing changed, and where it was above the threshold in a single
-//                 frame (adaptive_learn.hpp)
-//   settle        in the 600 frames after the means began, or restarted somewhere, what stays longest becomes the mean
-//                 (adaptive_settle.hpp)
+//                 is raised although nothing changed, and where it was above the threshold in a single frame
+//                 (adaptive_learn.hpp)
+//   settle        in the 600 frames after the means began, or restarted somewhere, the value that stays longest becomes
+//                 the mean (adaptive_settle.hpp)
 //   relight       if the light changed: the means restart, or move to it where objects are (adaptive_relight.hpp)
 // After the opening, and only if the mask is shown:
 //
 //   enclose       fill pixels between changed pixels on all four sides (enclosed.hpp)
 //   outline       refine the outline to the resolution of the frame (adaptive_outline.hpp)
 //
-// The arithmetic is the same for both backends: float32 with every result rounded. Sums over pixels are sums of
-// integers, in any order. Formulas take a number type F, see rounded.hpp: one pixel on the device, several on the CPU.
-// This file has the samples of the frame, adaptive_light.hpp the light, adaptive_expect.hpp the expected values and the
-// distance of the frame from them, and adaptive_learn.hpp the learning.
+// The arithmetic is the same for both backends: float32 with every result rounded. Sums over pixels are integer sums,
+// so their order does not matter. Formulas take a number type F (see rounded.hpp): one pixel on the device, several on
+// the CPU. This file computes the samples of the frame, adaptive_light.hpp the light, adaptive_expect.hpp the expected
+// values and the distance of the frame from them. adaptive_learn.hpp updates the background.
 #pragma once
 
 #include <cstddef>
@@ -45,15 +46,14 @@
 namespace cudavision::diff::adaptive {
 
 inline constexpr int cell = 16;
-/// Light is not switched again within this many frames after the means began.
+/// The light cannot be switched again within this many frames after the means began.
 inline constexpr std::uint64_t least_age = 3;
-/// Rows of arrays begin at multiples of this many pixels. The numbers after the end of a row affect no pixel.
+/// Rows of arrays begin at multiples of this many pixels. The padding at the end of a row affects no pixel.
 inline constexpr int row_unit = 32;
 
-/// The work on one frame. Arrays of pixels have rows of `pitch` pixels. Where there are three channels, each has its
-/// own array.
+/// The work on one frame. Arrays of pixels have rows of `pitch` pixels. Each channel has its own array.
 struct Job {
-  ChannelView inputs[3];     ///< of the frame: luma, Cb, Cr; red, green, blue; or luma
+  ChannelView inputs[3];     ///< channels of the frame: luma, Cb, Cr; red, green, blue; or luma
   ChannelView reference[3];  ///< the same channels of the reference, which has the size of the analysis
   int whole_width = 0, whole_height = 0,
       log2_scale = 0;                                   ///< size of the frame; log2 of its size ÷ size of the analysis
@@ -66,18 +66,18 @@ struct Job {
   bool begin = false;                                   ///< there are no means yet
   bool compensates = true;                              ///< whether light is compensated
   bool drops_shadows = false;
-  bool shows_mean = false;  ///< whether the mean is shown as samples of the reference
+  bool shows_mean = false;  ///< whether the mean is written as samples of the reference
   float shadow_threshold = 0.5f, rate = 0.01f;
   float most_variance = std::numeric_limits<float>::max();  ///< upper limit of variances
-  float most_steady = 12 * 12;                              ///< this limit where Learning::steady applies
+  float most_steady = 12 * 12;                              ///< upper limit of variances where Learning::steady applies
   std::uint64_t number = 0;                                 ///< number of the frame
   std::int16_t* frame = nullptr;                            ///< samples of each channel, see Fixed
   float *mean = nullptr, *variance = nullptr;               ///< values of each channel before the frame
   float *next_mean = nullptr, *next_variance = nullptr;     ///< values after the frame; may be the same memory
-  float *light[3] = {}, *spare[3] = {};                     ///< light of the cells: gain, and offset of Cb and Cr
+  float *light[3] = {}, *spare[3] = {};                     ///< light of the cells: gain, and offsets of Cb and Cr
   std::int16_t *rival = nullptr, *stays = nullptr;          ///< see Rival: three channels, and two counts
-  std::uint8_t* recent = nullptr;                           ///< recent findings at the pixel, see Recent
-  std::uint8_t* expected = nullptr;                         ///< expected luma, in 8-bit steps, see StructureJob
+  std::uint8_t* recent = nullptr;                           ///< recent findings at the pixel; see Recent
+  std::uint8_t* expected = nullptr;                         ///< expected luma, in 8-bit steps; see StructureJob
   std::uint32_t* profiles = nullptr;                        ///< see camera::profile_numbers()
   LearningMap learning;
 
@@ -87,22 +87,22 @@ struct Job {
   CUDAVISION_HOST_DEVICE bool contains(int x, int y) const { return x >= 0 && y >= 0 && x < width && y < height; }
 };
 
-/// Bits of Job::recent. The first two: whether the pixel or one beside it was above the threshold.
+/// Bits of Job::recent. The first two: whether the pixel or an adjacent pixel was above the threshold.
 enum Recent : std::uint8_t { above_last = 1, above_before = 2, strong_last = 4 };
 
 constexpr int cells_along(int pixels) { return (pixels + cell - 1) / cell; }
 constexpr int pitch_of(int width) { return (width + row_unit - 1) / row_unit * row_unit; }
-/// The number of buffers for means and variances. On the device frames alternate between two, because neighbours read
-/// the earlier values.
+/// The number of buffers for means and variances. On the device, frames alternate between two, because neighbours read
+/// the previous values.
 inline constexpr int device_places = 2, cpu_places = 1;
-/// Bytes of the arrays.
+/// The size of all arrays, in bytes.
 inline std::size_t state_bytes(int width, int height, int places) {
   const std::size_t pixels = std::size_t(pitch_of(width)) * height,
                     cells = std::size_t(cells_along(width)) * cells_along(height);
   return sizeof(float) * (std::size_t(places) * 6 * pixels + 6 * cells) + (8 * sizeof(std::int16_t) + 2) * pixels +
          sizeof(std::uint32_t) * camera::profile_numbers(width, height);
 }
-/// Places the arrays in the state.
+/// Sets the arrays in the state.
 inline void set_state(Job& job, void* state, int places) {
   float* next = static_cast<float*>(state);
   const auto allocate = [&](std::size_t count) { return next += count, next - count; };
@@ -120,7 +120,7 @@ inline void set_state(Job& job, void* state, int places) {
   job.expected = job.recent + n;
 }
 
-/// Fixed point with 7 fractional bits and 16 in all: exact sums.
+/// Fixed point with 7 fractional bits and 16 bits in total: sums are exact.
 inline constexpr float fixed_step = 1.0f / 128;
 template <typename F>
 CUDAVISION_FORMULA IntOf<F> to_fixed(F value) {
@@ -137,7 +137,7 @@ CUDAVISION_HOST_DEVICE inline float value_of(const Job& job, int c, std::size_t 
 }
 CUDAVISION_HOST_DEVICE constexpr float first_variance(int channel) { return channel == 0 ? 9 : 4; }
 
-/// Shows a mean as samples of the reference.
+/// Writes a mean as samples of the reference.
 template <typename T>
 CUDAVISION_HOST_DEVICE void show_mean(const Job& job, int x, int y, const float (&mean)[3]) {
   float value[3] = {mean[0], mean[1], mean[2]};
@@ -164,10 +164,10 @@ CUDAVISION_HOST_DEVICE float mean_of_block(const Job& job, const ChannelView& ch
   for (int dy = 0; dy < down; ++dy, row += channel.pitch)
     for (int dx = 0; dx < across; ++dx)
       sum += sample_of(*reinterpret_cast<const T*>(row + dx * channel.step), job.shift, job.max_value);
-  return mul(float(sum), 1.0f / float(across * down));  // exact as a division, because the divisor is a power of two
+  return mul(float(sum), 1.0f / float(across * down));  // exact like a division, because the divisor is a power of two
 }
 
-/// The mean of the samples of a channel that lie in a pixel of the analysis, or the sample that covers it. `scale`:
+/// The mean of the samples of a channel in a pixel of the analysis, or the sample that covers the pixel. `scale`: the
 /// scale of the analysis.
 template <typename T, int scale>
 CUDAVISION_HOST_DEVICE float mean_of_samples(const Job& job, const ChannelView& channel, int x, int y) {
@@ -203,7 +203,7 @@ CUDAVISION_FORMULA void to_background(const Job& job, F (&value)[3]) {
     for (int c = 1; c < 3; ++c) value[c] = sub(value[c], F(128));
   }
 }
-/// Of a sample, in 8-bit steps.
+/// The distance between samples, in 8-bit steps.
 CUDAVISION_HOST_DEVICE inline float sample_step(const Job& job) { return 1.0f / float(1 << job.extra_bits); }
 
 }  // namespace cudavision::diff::adaptive

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::adaptive (see adaptive.hpp): decides which evidence is a change, and updates means and
-// variances.
+// The background of Reference::adaptive (see adaptive.hpp): decides which evidence is a change, and learns.
 #pragma once
 
 #include <cstddef>
@@ -10,31 +9,32 @@
 
 namespace cudavision::diff::adaptive {
 
-/// The mean evidence of 5 × 5 pixels. Pixels of strong evidence show an object, and are left out of the measurement of
-/// light. Pixels just above the threshold are not left out: the edge of a cloud is such a place, and its light must be
-/// followed. Chosen with tests/bench/motion_quality.py, see docs/scoreboard.md.
+/// The mean evidence of 5 × 5 pixels. Pixels with strong evidence show an object, and light is not measured at them.
+/// Light is measured at pixels just above the threshold: the edge of a cloud gives such evidence, and the light there
+/// must be followed. Chosen with tests/bench/motion_quality.py; see docs/scoreboard.md.
 enum Level { noise, raised, above, strong };
 inline constexpr int least_raised = 4 * weight_one, least_above = 6 * weight_one, least_strong = 8 * weight_one;
 
-/// Once learned, a pixel without findings learns in one of this many frames, with this many times the share.
+/// Once enough frames are learned, a pixel without findings learns only in one of this many frames, at this many times
+/// the rate.
 inline constexpr int turns = 4;
 
-/// The values that depend on the age of the means.
+/// Values that depend on the age of the means.
 struct Rates {
-  bool learnt;                ///< whether enough frames have been seen
-  bool settles;               ///< whether the background settles, see adaptive_settle.hpp
+  bool learnt;                ///< whether enough frames were seen
+  bool settles;               ///< whether the background settles; see adaptive_settle.hpp
   bool in_turns;              ///< whether pixels without findings learn in turns
-  float mean, variance;       ///< the shares with which means and variances approach a frame
+  float mean, variance;       ///< the rates at which means and variances approach a frame
   float most_variance;        ///< upper limit of variances
   float most_steady;          ///< upper limit where Learning::steady applies
-  int raised, above, strong;  ///< these levels begin above this evidence
+  int raised, above, strong;  ///< evidence above which these levels begin
 };
 /// `age`: frames since the means began.
 CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t age) {
   constexpr std::uint64_t learning = 50;  // frames
   const bool learnt = job.number >= learning;
   const float usual = most(over(1, float(age + 1)), job.rate);
-  // The mean of n frames also has noise: the variance of differences from it is larger by 1/n.
+  // The mean of n frames also has noise: it increases the variance of differences by 1/n.
   const float more = add(1, over(1, most(1, float(age))));
   const auto scaled = [more](int evidence) { return int(mul(float(evidence), more)); };
   const bool settles = age <= settling_frames;
@@ -50,15 +50,16 @@ CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t age) 
           scaled(least_strong)};
 }
 
-/// Whether the pixels of row y that have no findings learn in the frame. A row learns once in each group of `turns`
-/// frames, at a different place of each group, so that it does not always meet the same frame of a video codec's
-/// groups. Rows at equal distances from the top and the bottom have the same turn: flipping the video flips the mask.
+/// Whether the pixels of row y without findings learn from the frame. A row learns once in each group of `turns`
+/// frames, at a position that changes from group to group, so that it does not always coincide with the same frame of
+/// a video codec's groups. Rows at equal distances from the top and the bottom learn in the same frame: flipping the
+/// video flips the mask.
 CUDAVISION_HOST_DEVICE inline bool has_turn(const Job& job, int y) {
   const std::uint64_t group = job.number / turns, row = std::uint64_t(y < job.height - 1 - y ? y : job.height - 1 - y);
   return (row + job.number + group + group / turns) % turns == 0;
 }
 
-/// The level of a sum of evidence of `count` pixels.
+/// The level of a sum of evidence over `count` pixels.
 template <typename Int>
 CUDAVISION_FORMULA Int level_of(const Rates& rates, Int evidence, Int count) {
   const Int raised_or_more = pick(evidence <= count * Int(rates.above), Int(int(raised)), Int(int(above)));
@@ -70,9 +71,9 @@ CUDAVISION_FORMULA Int level_of(const Rates& rates, Int evidence, Int count) {
 template <typename F>
 struct Seen {
   IntOf<F> level;          ///< a Level
-  IntOf<F> recent;         ///< findings in the last frames, see Recent
-  MaskOf<F> near_above;    ///< whether it or a pixel beside it is above the threshold; shadows count
-  MaskOf<F> near_changed;  ///< whether it or a pixel beside it changed
+  IntOf<F> recent;         ///< recent findings at the pixel; see Recent
+  MaskOf<F> near_above;    ///< whether the pixel or an adjacent pixel is above the threshold, including shadows
+  MaskOf<F> near_changed;  ///< whether the pixel or an adjacent pixel changed
   MaskOf<F> held, taken;   ///< whether Learning::hold or Learning::take applies
   MaskOf<F> steady;        ///< whether Learning::steady applies
 
@@ -96,9 +97,9 @@ template <typename F>
 CUDAVISION_FORMULA MaskOf<F> rests(const Seen<F>& seen, const Rates& rates, bool turn) {
   return both(seen.nothing(), MaskOf<F>(rates.in_turns && !turn ? ~0 : 0));
 }
-/// Updates the mean and the variance of `pixel` with the frame. settles: rates.settles, as a constant, so that the code
-/// for a settled background has nothing of it. Then the counts of `rival` are used, and settle_after() follows with
-/// what this sets in `shown`. gain: gain of the light. turn: has_turn() of its row.
+/// Updates the mean and the variance of `pixel` with the frame. settles: rates.settles as a constant, so that the code
+/// for a settled background omits that work. If it is true, the counts of `rival` are used, and settle_after() must
+/// follow with the values set in `shown`. gain: gain of the light. turn: has_turn() of its row.
 template <bool settles, int channels, typename F>
 CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Rival<channels, F>& rival,
                               const Expected<channels, F>& expected, F gain, const Seen<F>& seen, const Rates& rates,
@@ -107,9 +108,9 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Rival<channels, F
   const MaskOf<F> by_turn = both(seen.nothing(), MaskOf<F>(rates.in_turns ? ~0 : 0));
   const MaskOf<F> keeps = rests(seen, rates, turn);
   const F times = pick(by_turn, F(float(turns)), F(1.0f));
-  // Where the frame changed, a lasting change becomes background in about 1000 frames.
+  // Where the frame changed, a lasting change becomes the background in about 1000 frames.
   constexpr float slow = 0.001f, slow_variance = 0.0001f;
-  MaskOf<F> background(~0);  // needed only where the background settles, and in lanes
+  MaskOf<F> background(~0);  // needed only in lanes, and where the background settles
   if (settles || !all(no(seen.steady))) background = shows_background(pixel, expected);
   if constexpr (settles) shown.background = background;
   const MaskOf<F> slowly =
@@ -122,8 +123,8 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Rival<channels, F
   F share_of_variance = mul(times, F(rates.variance));
   if constexpr (settles) share_of_variance = pick(rival.immature(), share_of_variance, mul(times, F(rates.mean)));
   const F of_variance = pick(either(seen.held, takes), F(0.0f), pick(slowly, F(slow_variance), share_of_variance));
-  // Key frames, leaves and rain disturb a pixel now and then, and a mean of squares forgets them in between. So a
-  // variance that is too small grows fast. A change that comes and goes within a frame is also a disturbance, because
+  // Key frames, leaves and rain disturb a pixel occasionally, and a mean of squares forgets them in between. So a
+  // variance that is too small grows fast. A change that comes and goes within one frame is also a disturbance, because
   // no object does that.
   constexpr float fast = 0.2f, growth = 4;
   const MaskOf<F> grows = both(seen.level == Int(int(raised)), no(either(seen.near_above, seen.held)));
@@ -152,14 +153,14 @@ CUDAVISION_FORMULA bool rests_settled(const Rival<channels, F>& rival, const Sho
   const MaskOf<F> settled = both(rival.stays == Int(0), rival.own_stays >= Int(mature));
   return all(both(both(settled, shown.background), no(seen.taken)));
 }
-/// Lets the rival of a pixel compete with its background, after learn(). For its parameters see there.
+/// Compares the rival of a pixel with its background, after learn(), which describes the parameters.
 template <int channels, typename F>
 CUDAVISION_FORMULA void settle_after(Pixel<channels, F>& pixel, Rival<channels, F>& rival,
                                      const Shown<channels, F>& shown, const Seen<F>& seen, const Rates& rates,
                                      bool turn) {
   using Int = IntOf<F>;
   const MaskOf<F> by_turn = both(seen.nothing(), MaskOf<F>(rates.in_turns ? ~0 : 0));
-  // An object that is held does not become the background, except in a lane: there, many follow each other.
+  // A held object does not become the background, except in a lane, where many objects follow each other.
   const MaskOf<F> counts = no(either(rests(seen, rates, turn), both(seen.held, no(seen.steady))));
   settle(pixel, rival, shown, pick(by_turn, Int(turns), Int(1)), counts, seen.steady);
   const MaskOf<F> takes = both(seen.taken, seen.near_above);

@@ -7,7 +7,7 @@
 namespace cudavision::diff::adaptive {
 
 inline constexpr int bins = 512;
-inline constexpr float empty = -1000;  ///< light of a cell without enough pixels
+inline constexpr float empty = -1000;  ///< marks a cell with too few pixels
 
 /// The median of `total` values in bins, interpolated within its bin. `before` values are in lower bins, and `here`
 /// values are in this bin.
@@ -26,19 +26,19 @@ CUDAVISION_FORMULA IntOf<F> clamped_bin(F value) {
   return to_int(most(F(0), least(value, F(bins - 1))));
 }
 
-/// Whether the light is measured at a pixel. `recent`: recent findings at the pixel, see Recent.
+/// Whether the light is measured at a pixel. `recent`: recent findings at the pixel; see Recent.
 template <typename Int>
 CUDAVISION_FORMULA auto shows_light(Int recent) {
   return (recent & Int(int(strong_last))) == Int(0);
 }
-/// The bin of frame ÷ mean of luma, in steps of 1/128.
+/// The bin of the luma ratio frame ÷ mean, in steps of 1/128.
 template <typename F>
 CUDAVISION_FORMULA IntOf<F> gain_bin(F value, F mean) {
   return clamped_bin(over(mul(F(128), add(value, F(4))), add(mean, F(4))));
 }
 CUDAVISION_HOST_DEVICE inline float gain_of(float median) { return over(median, 128); }
 CUDAVISION_HOST_DEVICE inline int bin_of_gain(float gain) { return clamped_bin(128 * gain); }
-/// The bin of the offset of chroma under the gain, in steps of 1/4 from −64.
+/// The bin of the chroma offset under the gain, in steps of 1/4, beginning at −64.
 template <typename F>
 CUDAVISION_FORMULA IntOf<F> offset_bin(F value, F mean, float gain) {
   return clamped_bin(add(mul(F(4), sub(value, mul(F(gain), mean))), F(256)));
@@ -47,14 +47,14 @@ CUDAVISION_HOST_DEVICE inline float offset_of(float median) { return sub(mul(med
 CUDAVISION_HOST_DEVICE inline int bin_of_offset(float offset) { return clamped_bin(4 * (offset + 64)); }
 /// If no cell has a gain, the gain of the frame is measured at every fourth pixel of every fourth row.
 inline constexpr int sparse = 4;
-/// Whether `total` of `pixels` pixels are enough for a median.
+/// Whether `total` of a cell's `pixels` pixels are enough for a median.
 CUDAVISION_HOST_DEVICE inline bool enough_in_cell(unsigned total, unsigned pixels) {
   return total > 0 && 2 * total >= pixels;
 }
 CUDAVISION_HOST_DEVICE inline bool enough_in_frame(unsigned total, unsigned pixels) { return 8 * total > pixels; }
 
-/// The light of cell (x, y): the measured light, which `of(x, y)` returns. If it is empty, the mean of the neighbours
-/// that are not empty.
+/// The light of cell (x, y): the measured light, which `of(x, y)` returns, or, if the cell is empty, the mean of the
+/// neighbours that are not empty.
 template <typename Of>
 CUDAVISION_HOST_DEVICE float filled(const Job& job, int x, int y, Of of) {
   const float here = of(x, y);
@@ -70,11 +70,10 @@ CUDAVISION_HOST_DEVICE float filled(const Job& job, int x, int y, Of of) {
   }
   return count ? over(sum, float(count)) : empty;
 }
-/// The median of 3 × 3 numbers. of(x, y): the number at a place, from −1 to 1.
+/// The median of 3 × 3 numbers. of(x, y): the number at a position, with x and y from −1 to 1.
 template <typename F, typename Of>
 CUDAVISION_FORMULA F median_of_nine(Of of) {
-  // The median of three numbers: the largest minimum, the median of the medians, and the smallest maximum of the three
-  // rows.
+  // It is the median of the largest minimum, the median of the medians, and the smallest maximum of the three rows.
   F low = 0.0f, middle[3] = {}, high = 0.0f;
   CUDAVISION_CHANNELS
   for (int row = 0; row < 3; ++row) {
@@ -87,7 +86,7 @@ CUDAVISION_FORMULA F median_of_nine(Of of) {
   const F median = most(least(middle[0], middle[1]), least(most(middle[0], middle[1]), middle[2]));
   return most(least(low, median), least(most(low, median), high));
 }
-/// The median light of 3 × 3 cells; the border is repeated.
+/// The median light of 3 × 3 cells. Cells beyond the border repeat the edge.
 CUDAVISION_HOST_DEVICE inline float median_around(const Job& job, int channel, int x, int y) {
   return median_of_nine<float>([&](int dx, int dy) {
     const int nx = x + dx < 0 ? 0 : x + dx >= job.cells_x ? job.cells_x - 1 : x + dx;
@@ -96,8 +95,8 @@ CUDAVISION_HOST_DEVICE inline float median_around(const Job& job, int channel, i
   });
 }
 
-/// The offset of a cell without the effect of small objects. `gain`: the median of 3 × 3 cells. If the cell's own gain
-/// is far from that, its offsets of chroma were measured under the gain of an object, so medians replace them.
+/// The offset of a cell without the effect of small objects. `gain`: the median of 3 × 3 cells. If the gain of the cell
+/// is far from the median, its chroma offsets were measured under the gain of an object, so medians replace them.
 CUDAVISION_HOST_DEVICE inline float smooth_offset(const Job& job, int channel, int x, int y, float gain) {
   constexpr float far = 0.1f;
   const int at = y * job.cells_x + x;
@@ -110,7 +109,7 @@ CUDAVISION_HOST_DEVICE inline float smooth(const Job& job, int channel, int x, i
   return channel == 0 ? gain : smooth_offset(job, channel, x, y, gain);
 }
 
-/// The place of a coordinate between the middles of two cells.
+/// The position of a coordinate between the centres of two cells.
 struct Between {
   int first, second;
   float weight;  ///< weight of the second cell
@@ -120,7 +119,7 @@ CUDAVISION_HOST_DEVICE inline Between between(int at, int cells) {
   const int first = int(place);
   return {first, first + 1 < cells ? first + 1 : first, sub(place, float(first))};
 }
-/// a + weight · rise: the light at a place between two cells, which have the light a and a + rise.
+/// a + weight · rise: the light at a position between two cells with the light a and a + rise.
 template <typename F>
 CUDAVISION_FORMULA F along(F a, F rise, F weight) {
   return add(a, mul(weight, rise));
@@ -133,7 +132,7 @@ CUDAVISION_FORMULA F mixed(F a, F b, F weight) {
 /// The light at a pixel.
 template <typename F>
 struct Light {
-  F gain = 1, offset[3] = {0, 0, 0};  ///< offsets of channels 1 and 2
+  F gain = 1, offset[3] = {0, 0, 0};  ///< only the offsets of channels 1 and 2 are used
 };
 
 }  // namespace cudavision::diff::adaptive

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The outline of the mask of Reference::adaptive at the resolution of the frame,
-// where pixels of the analysis are blocks of it:
+// Refines the outline of the mask of Reference::adaptive to the resolution of the frame, where pixels of the analysis
+// are blocks of frame pixels:
 //
-//   blocks   . . # #        pixels of blocks at the outline look at the blocks around them,
-//            . . # #   ->   and follow blocks that are near and look like them:
+//   blocks   . . # #        pixels of blocks at the outline compare with the blocks around them,
+//            . . # #   ->   and follow near blocks that look like them:
 //            . # # #        a joint bilateral filter of the mask
 //
 // J. Kopf, M. Cohen, D. Lischinski, M. Uyttendaele, Joint bilateral upsampling, SIGGRAPH 2007. Only the shown mask is
-// refined. Counts use blocks, so that results do not depend on the output.
+// refined. Counts use blocks, so results do not depend on the output.
 #pragma once
 
 #include "kernels/diff/adaptive.hpp"
@@ -15,10 +15,10 @@
 namespace cudavision::diff::adaptive {
 
 inline constexpr int voters = 2;  ///< number of blocks examined on each side of the block of a pixel
-/// Smallest sum of the differences of luma, Cb and Cr, in 8-bit steps, of a block that does not look like the pixel.
+/// A block does not look like the pixel if the differences of luma, Cb and Cr add up to at least this many 8-bit steps.
 inline constexpr int unlike_look = 80;
 
-/// Whether the outline of the mask lies at block (x, y). changed(x, y): whether a block of the frame changed.
+/// Whether block (x, y) is at the outline of the mask. changed(x, y): whether a block changed.
 template <typename Changed>
 CUDAVISION_HOST_DEVICE bool at_outline(const Job& job, int x, int y, Changed changed) {
   const bool here = changed(x, y);
@@ -28,7 +28,7 @@ CUDAVISION_HOST_DEVICE bool at_outline(const Job& job, int x, int y, Changed cha
   return false;
 }
 
-/// The weight of a block by its distance from a pixel along one axis. `pixel`: coordinate in the frame.
+/// The weight of a block by its distance along one axis from a pixel. `pixel`: coordinate in the frame.
 CUDAVISION_HOST_DEVICE inline float nearness(const Job& job, int pixel, int block) {
   const int scale = 1 << job.log2_scale, twice = 2 * (pixel - block * scale) + 1 - scale;  // to the middle of the block
   const float blocks = mul(float(twice), 0.5f / float(scale)),
@@ -36,14 +36,14 @@ CUDAVISION_HOST_DEVICE inline float nearness(const Job& job, int pixel, int bloc
   return mul(near, near);
 }
 
-/// Loads the sample of pixel (x, y) of the frame, in 8-bit steps. T: the type of stored words.
+/// Loads the sample of frame pixel (x, y), in 8-bit steps. T: the type of stored words.
 template <typename T>
 CUDAVISION_HOST_DEVICE void load_pixel(const Job& job, int x, int y, float (&value)[3]) {
   for (int c = 0; c < 3; ++c)
     value[c] = c < job.channels || job.rgb ? mul(mean_of_samples<T, 1>(job, job.inputs[c], x, y), sample_step(job)) : 0;
 }
 
-/// Converts samples to the form of the background, in fixed point.
+/// Converts samples to the representation of the background, in fixed point.
 template <typename F>
 CUDAVISION_FORMULA void to_frame(const Job& job, F (&value)[3], IntOf<F> (&fixed)[3]) {
   to_background(job, value);
@@ -52,14 +52,14 @@ CUDAVISION_FORMULA void to_frame(const Job& job, F (&value)[3], IntOf<F> (&fixed
 }
 
 /// The weight of the vote of a block. `near`: the product of its nearness across and down; `away`: the sum of the
-/// differences of its channels from the pixel's, in fixed point.
+/// channel differences between block and pixel, in fixed point.
 template <typename F>
 CUDAVISION_FORMULA F vote_of(F near, IntOf<F> away) {
   const F like = most(F(1), sub(F(unlike_look), from_fixed(away)));
   return mul(near, mul(like, like));
 }
 
-/// Whether pixel (x, y) of the frame changed, by its sample. T: the type of stored words.
+/// Whether frame pixel (x, y) changed, judged by its sample. T: the type of stored words.
 template <typename T, typename Changed>
 CUDAVISION_HOST_DEVICE bool pixel_changed(const Job& job, int x, int y, Changed changed) {
   float value[3];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The background of Reference::adaptive (see adaptive.hpp) while it settles, at the beginning and after each change of
-// the light or the camera: it is what stays longest at a pixel, and not what the first frames show. Each pixel counts
-// how long its background was seen, and how long one other value was, its rival. A rival that was seen longer becomes
-// the background, until the background is mature.
+// the light or the camera. The background is the value that stays longest at a pixel, not the value in the first
+// frames. Each pixel counts how long its background was seen, and how long one other value, its rival, was seen. Until
+// the background is mature, a rival that was seen longer replaces it.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,24 @@
 
 namespace cudavision::diff::adaptive {
 
-/// The frames in which a background settles.
+/// The number of frames in which a background settles.
 inline constexpr std::uint64_t settling_frames = 600;
-/// Counts are in eighths of a frame: a frame that shows a value adds `counted`, and another one takes 1 away. So a
-/// value that is seen in more than a ninth of the frames gains. Chosen with the scene `lane` of
-/// tests/bench/motion_world.py, where the road is seen in two fifths of the frames, and never for long.
+/// Counts are in eighths of a frame: a frame that shows a value adds `counted` to its count, and any other frame
+/// subtracts 1. So the count of a value that is seen in more than a ninth of the frames grows. Chosen with the scene
+/// `lane` of tests/bench/motion_world.py, where the road is seen in two fifths of the frames, and never for long.
 inline constexpr int counted = 8;
-inline constexpr int mature = 50 * counted;  ///< a background with this count stays: its rival cannot win
+inline constexpr int mature = 50 * counted;  ///< a background with this count stays: no rival can replace it
 inline constexpr int most_counted = 16000;
 
-/// What a pixel saw beside its background.
+/// Another value that a pixel showed, besides its background.
 template <int channels, typename F>
 struct Rival {
   F value[channels];          ///< as a mean
-  IntOf<F> stays, own_stays;  ///< counts of the rival, and of the background
+  IntOf<F> stays, own_stays;  ///< counts of the rival and of the background
 
   CUDAVISION_FORMULA MaskOf<F> immature() const { return own_stays < IntOf<F>(mature); }
-  /// The share with which the mean approaches a frame. shown: shows_background(). usual: the share afterwards. The mean
-  /// of an immature background is the mean of the frames that showed it.
+  /// The rate at which the mean approaches a frame. shown: shows_background(). usual: the rate of a mature background.
+  /// The mean of an immature background is the mean of the frames that showed it.
   CUDAVISION_FORMULA F share_of_mean(MaskOf<F> shown, F usual) const {
     const F of_shown = over(F(float(counted)), to_float(own_stays + IntOf<F>(counted)));
     return pick(shown, most(of_shown, usual), pick(immature(), F(0.0f), usual));
@@ -39,17 +39,17 @@ struct Rival {
 /// What a frame shows at a pixel.
 template <int channels, typename F>
 struct Shown {
-  F value[channels];     ///< its value as a mean
+  F value[channels];     ///< its value in the form of a mean
   MaskOf<F> background;  ///< shows_background()
 };
 
-/// Largest squares of differences between a value and a frame that shows it.
+/// The largest squared difference between a value and a frame that shows it.
 CUDAVISION_HOST_DEVICE constexpr float alike_square(int channel) { return channel == 0 ? 8 * 8 : 4 * 4; }
 inline constexpr float most_alike_square = 12 * 12;
 /// The largest variance of a new background outside lanes.
 inline constexpr float most_new_variance = 10 * 10;
 
-/// Whether the frame shows the background: within its noise, but not within a large variance.
+/// Whether the frame shows the background: within its noise, where a large variance counts only up to a limit.
 template <int channels, typename F>
 CUDAVISION_FORMULA MaskOf<F> shows_background(const Pixel<channels, F>& pixel, const Expected<channels, F>& expected) {
   MaskOf<F> shows(~0);
@@ -62,15 +62,15 @@ CUDAVISION_FORMULA MaskOf<F> shows_background(const Pixel<channels, F>& pixel, c
   return shows;
 }
 
-/// Restarts the counts of a pixel whose mean begins with a frame: see Job::stays.
+/// Restarts the counts of a pixel whose mean begins with a frame; see Job::stays.
 CUDAVISION_HOST_DEVICE inline void restart_counts(const Job& job, std::size_t at) {
   job.stays[at] = 0, job.stays[job.pixels() + at] = counted;
 }
 
-/// The largest count of a background that may be wrong, see doubt_background().
+/// The largest count of a background that may be wrong; see doubt_background().
 inline constexpr int doubtful = 5 * counted;
-/// Lets a background be replaced that may be wrong since the light changed: by whatever is seen longer than it from now
-/// on. A rival of before the change does not count, because its value is one in the old light.
+/// Allows a background that may be wrong since the light changed to be replaced by any value that is seen longer from
+/// now on. The rival from before the change is dropped, because its value belongs to the old light.
 CUDAVISION_HOST_DEVICE inline void doubt_background(const Job& job, std::size_t at) {
   std::int16_t &rival = job.stays[at], &own = job.stays[job.pixels() + at];
   rival = 0;
@@ -84,8 +84,9 @@ CUDAVISION_FORMULA Int count_after(Int count, Mask seen, Int times) {
   return pick(next < Int(0), Int(0), pick(next > Int(most_counted), Int(most_counted), next));
 }
 
-/// Counts what a frame shows, and makes the rival the background if it was seen longer. times: frames that this one
-/// stands for. counts: whether the pixel learns from the frame. steady: whether Learning::steady applies.
+/// Counts the value that a frame shows, and makes the rival the background if it was seen longer. times: the number of
+/// frames that this frame represents. counts: whether the pixel learns from the frame. steady: whether Learning::steady
+/// applies.
 template <int channels, typename F>
 CUDAVISION_FORMULA void settle(Pixel<channels, F>& pixel, Rival<channels, F>& rival, const Shown<channels, F>& frame,
                                IntOf<F> times, MaskOf<F> counts, MaskOf<F> steady) {

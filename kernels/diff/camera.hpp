@@ -8,11 +8,11 @@
 //  moved             new in most sectors, but the same a few pixels away
 //  scene             new in most sectors
 //
-// The luma of Reference::adaptive at the size of the analysis is compared: the luma of the frame and the expected luma.
-// The shift of the camera is found in two steps. First, sums of edges along columns and rows (profiles) propose the
-// shifts that fit best. Then the shift with the largest correlation of gradients counts, if it is clear enough. A frame
-// is examined only if many pixels changed. The same code runs on both backends, with the threads of a Team. All numbers
-// are integers, except correlations, whose operations are rounded one by one.
+// The decision compares two luma pictures of Reference::adaptive, at the size of the analysis: the frame and the
+// expected luma. The shift of the camera is found in two steps. First, sums of edges along columns and rows (profiles)
+// propose the best shifts. Then the shift with the largest correlation of gradients is taken, if the correlation is
+// large enough. A frame is examined only if many pixels changed. The same code runs on both backends, with the threads
+// of a Team. All numbers are integers, except correlations, for which every operation is rounded.
 // Profiles: S. Ratakonda, Real-time digital video stabilization for multi-media applications, ISCAS 1998.
 #pragma once
 
@@ -30,29 +30,29 @@ inline constexpr int sectors_x = 8, sectors_y = 6, sectors = sectors_x * sectors
 CUDAVISION_HOST_DEVICE inline int sector_of(int x, int y, int width, int height) {
   return y * sectors_y / height * sectors_x + x * sectors_x / width;
 }
-/// Smallest sides of a picture that is examined, in pixels of the analysis.
+/// The smallest size of a picture that is examined, in pixels of the analysis.
 inline constexpr int least_width = 64, least_height = 48;
-/// Most pixels that are compared for a correlation. The counts of sectors use more.
+/// The most pixels that are compared for a correlation, and for the counts of sectors.
 inline constexpr int correlated_pixels = 1 << 14, counted_pixels = 1 << 15;
 
-/// What is known of earlier frames. All 0 when the reference begins.
+/// What is remembered from earlier frames. All 0 when the reference begins.
 struct Watch {
-  std::uint32_t above;   ///< pixels of the last frame that changed
-  std::uint32_t moving;  ///< frames without a shift that are still needed until the camera rests; 0: it rests
+  std::uint32_t above;   ///< number of changed pixels in the last frame
+  std::uint32_t moving;  ///< number of further frames without a shift until the camera rests; 0: the camera rests
 };
 
 /// Decides whether a frame is examined, and whether the reference restarts.
 struct Rule {
   unsigned long long number;  ///< number of the frame
   std::uint32_t limit;        ///< pixels; the reference restarts if more changed. ~0: never
-  std::uint32_t pixels;       ///< counted pixels
-  unsigned age;               ///< least age of the reference, in frames
+  std::uint32_t pixels;       ///< number of counted pixels
+  unsigned age;               ///< minimum age of the reference, in frames
 };
 
-/// Memory of a look, which the team shares.
+/// Memory of look(), which the team shares.
 struct Scratch {
-  /// Numbers of pixels: with an expected edge that is there, and with one that is not; changed; changed with the
-  /// expected edge, and changed with another one; where an object certainly is; all.
+  /// Numbers of pixels in each sector: the expected edge is there; it is not there; changed; changed with the expected
+  /// edge; changed with another edge; certainly covered by an object; all.
   std::uint32_t same[sectors], other[sectors], changed[sectors], same_changed[sectors], other_changed[sectors],
       held[sectors], seen[sectors];
   std::uint32_t* profiles;  ///< profile_numbers() numbers
@@ -76,7 +76,7 @@ struct Sums {
   long long both, frame, expected;
 };
 
-/// The correlation of the gradients of the frame with the expected gradients at a distance of `shift`; −1 to 1.
+/// The correlation, −1 to 1, of the gradients of the frame with the expected gradients at a shift of (dx, dy).
 template <typename Team>
 CUDAVISION_HOST_DEVICE double correlation(Team& team, const StructureJob& p, int dx, int dy) {
   const int left = 1 + (dx < 0 ? -dx : 0), right = p.width - 1 - (dx > 0 ? dx : 0);
@@ -97,7 +97,7 @@ CUDAVISION_HOST_DEVICE double correlation(Team& team, const StructureJob& p, int
   return double(sums.both) / std::sqrt(double(sums.frame) * double(sums.expected));
 }
 
-/// How well two profiles of `size` numbers fit at a shift: the mean of their differences.
+/// How badly two profiles of `size` numbers match at a shift: the mean of their differences.
 CUDAVISION_HOST_DEVICE inline std::uint32_t misfit(const std::uint32_t* frame, const std::uint32_t* expected, int size,
                                                    int shift) {
   const int begin = shift < 0 ? -shift : 0, end = shift < 0 ? size : size - shift;
@@ -108,7 +108,7 @@ CUDAVISION_HOST_DEVICE inline std::uint32_t misfit(const std::uint32_t* frame, c
   }
   return std::uint32_t(16 * sum / (unsigned long long)(end - begin));
 }
-/// The shifts of a profile that fit best, among those that fit better than their neighbours, and shift 0.
+/// Shift 0, and the shifts of a profile that match best, among those that match better than their neighbours.
 struct Candidates {
   static constexpr int most = 4;
   int shifts[most] = {};  ///< the first is 0
@@ -131,8 +131,7 @@ CUDAVISION_HOST_DEVICE inline Candidates best_of(const std::uint32_t* misfits, i
   return best;
 }
 
-/// The shifts across or down that fit best. `profiles`: the profile of the frame, the expected profile, and room for
-/// misfits.
+/// The best shifts across or down. `profiles`: the profile of the frame, the expected profile, and room for misfits.
 template <typename Team>
 CUDAVISION_HOST_DEVICE Candidates candidates(Team& team, std::uint32_t* profiles, int size) {
   const int reach = size / 4;
@@ -142,7 +141,7 @@ CUDAVISION_HOST_DEVICE Candidates candidates(Team& team, std::uint32_t* profiles
   return best_of(profiles + 2 * size, reach);
 }
 
-/// How far the picture was shifted.
+/// The shift of a picture, and the correlation that it gives.
 struct Shift {
   double correlation = -1;
   int x = 0, y = 0;
@@ -186,7 +185,7 @@ CUDAVISION_HOST_DEVICE Shift find_shift(Team& team, const StructureJob& p, std::
   return best;
 }
 
-/// Whether the frame has the edge that was expected, perhaps of another contrast: within 45° and a factor of four.
+/// Whether the frame has the expected edge, perhaps with another contrast: within 45° and a factor of four.
 CUDAVISION_HOST_DEVICE inline bool is_same_edge(const Gradient& a, const Gradient& b) {
   const long long both = (long long)a.x * b.x + (long long)a.y * b.y,
                   of_a = (long long)a.x * a.x + (long long)a.y * a.y,
@@ -207,18 +206,18 @@ struct Decision {
   /// For Cause::moved: the shift of the picture to the right and down, in pixels of the analysis.
   int x = 0, y = 0;
   bool begins = false;  ///< whether the reference restarts
-  /// Sectors in which the reference does not restart, one bit each, because objects would be lost in it: those in which
-  /// most edges of changed pixels are new, and `held`. Only after Cause::light with edges that stay.
+  /// Sectors in which the reference does not restart, because objects would be lost, one bit each: sectors where most
+  /// edges of changed pixels are new, and those in `held`. Set only for Cause::light with edges that stay.
   std::uint64_t kept = 0;
-  /// Sectors with a changed pixel where Learning::hold applies. In other sectors that are kept, the background is in
-  /// doubt.
+  /// Sectors with a changed pixel where Learning::hold applies. In other kept sectors, the background is in doubt.
   std::uint64_t held = 0;
 
   CUDAVISION_HOST_DEVICE bool shifted() const { return x != 0 || y != 0; }
 };
 
 /// Examines a frame. moving: whether the camera was moving. changed(x, y): whether a pixel of the analysis changed.
-/// held(x, y): whether an object certainly is there. The whole team calls it, and all threads get the same result.
+/// held(x, y): whether an object is certainly there. The whole team calls this function, and all threads get the same
+/// result.
 template <typename Team, typename Changed, typename Held>
 CUDAVISION_HOST_DEVICE Decision look(Team& team, const StructureJob& p, Scratch& scratch, bool moving, Changed changed,
                                      Held held) {
@@ -240,7 +239,7 @@ CUDAVISION_HOST_DEVICE Decision look(Team& team, const StructureJob& p, Scratch&
     if (most < StructureJob::least_size) return;
     const bool same = 2 * Gradient{a.x - b.x, a.y - b.y}.size() <= most;
     if (here) team.add(is_same_edge(a, b) ? scratch.same_changed[sector] : scratch.other_changed[sector], 1);
-    // Objects add edges. Only expected edges that are gone tell about the whole picture.
+    // Objects add edges. Only missing expected edges describe the whole picture.
     if (expected >= StructureJob::least_size) team.add(same ? scratch.same[sector] : scratch.other[sector], 1);
   });
   team.wait();
@@ -262,7 +261,7 @@ CUDAVISION_HOST_DEVICE Decision look(Team& team, const StructureJob& p, Scratch&
     columns |= 1u << i % sectors_x, rows |= 1u << i / sectors_x;
     broken += scratch.other[i] > scratch.same[i];
   }
-  // If all edges are in one place, they may belong to an object that was there when the reference began.
+  // If all edges are in one place, they may belong to an object that was present when the reference began.
   const bool spread = bits_in(columns) >= 5 && bits_in(rows) >= 4;
   const bool many_changed = 16 * all_changed >= seen && 3 * touched >= sectors;
   if (spread && structured >= 6 && (moving || 3 * broken >= structured || 5 * other >= same)) {
@@ -274,22 +273,23 @@ CUDAVISION_HOST_DEVICE Decision look(Team& team, const StructureJob& p, Scratch&
     if (here < 0.4 && structured >= 8 && 5 * broken >= 3 * structured && many_changed)
       return {Cause::scene, 0, 0, true};
   }
-  // If few pixels changed, hardly any of them may have other edges.
+  // If few pixels changed, very few of them may have other edges.
   const int factor = many_changed ? 3 : 12;
   const bool edges_stay = same_changed >= 10 && 2 * same_changed >= factor * other_changed;
-  // The light is measured beside objects. If held objects are nearly everywhere, they do not count.
+  // Light is measured outside held objects. If held objects are nearly everywhere, they are ignored.
   if (2 * held_count > sectors) held_sectors = 0;
   if (edges_stay && 8 * touched >= sectors) return {Cause::light, 0, 0, true, objects | held_sectors, held_sectors};
   return {};
 }
 
 /// Decides why many pixels changed. The reference restarts unless the cause is none. `above`: number of changed pixels
-/// of the frame. `began`: the number of the frame with which the reference began. For the others see look().
+/// in the frame. `began`: the number of the frame with which the reference began. look() describes the other
+/// parameters.
 template <typename Team, typename Changed, typename Held>
 CUDAVISION_HOST_DEVICE Decision decide(Team& team, Watch& watch, unsigned long long began, const Rule& rule,
                                        std::uint32_t above, const StructureJob& p, Scratch& scratch, Changed changed,
                                        Held held) {
-  constexpr std::uint32_t rests = 5;  // frames without a shift
+  constexpr std::uint32_t rests = 5;  // frames without a shift after which the camera rests
   const Watch before = watch;
   team.wait();
   const bool moving = before.moving > 0;
@@ -299,8 +299,8 @@ CUDAVISION_HOST_DEVICE Decision decide(Team& team, Watch& watch, unsigned long l
     if (p.width >= least_width && p.height >= least_height) found = look(team, p, scratch, moving, changed, held);
     if (found.shifted())
       left = rests;
-    else if (moving)  // the reference also restarts with the last frame of a movement: a shift of less than a pixel may
-                      // be left
+    else if (moving)  // the reference also restarts with the last frame of a movement, because a shift of less than a
+                      // pixel may remain
       left = before.moving - 1, found = {Cause::moved, 0, 0, found.begins || left == 0};
     else if (found.cause == Cause::none && above > rule.limit)
       found = {Cause::light, 0, 0, true};

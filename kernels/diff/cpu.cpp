@@ -12,7 +12,7 @@
 namespace cudavision::diff {
 namespace {
 
-/// Rows of a strip: few enough for the cache, and even for subsampled chroma.
+/// Rows of a strip: few enough for the cache, and an even number for subsampled chroma.
 constexpr int strip_rows = 32;
 
 /// The team of camera.hpp.
@@ -62,12 +62,12 @@ class CpuDiff final : public Sequence {
 
   const Geometry& analysis() const { return plan().analysis; }
 
-  /// nanoseconds: of a pixel, roughly.
+  /// nanoseconds: the approximate time per pixel.
   template <typename Work>
   void for_strips(const Geometry& picture, double nanoseconds, Work work) const {
     const int strips = (picture.height + strip_rows - 1) / strip_rows;
     const double pixels = double(picture.width) * picture.height;
-    // Showing the mask of an adaptive background takes a small part of the time of finding it.
+    // Showing the mask of an adaptive background takes little time compared with finding it.
     const bool shows = !plan().has_adaptive() && (plan().shows_mask() || plan().params.output == Output::difference);
     const cpu::Work size = shows ? cpu::picture_work(pixels, nanoseconds) : cpu::analysis_work(pixels, nanoseconds);
     cpu::for_ranges(strips, size, [&](int begin, int end) {
@@ -139,7 +139,7 @@ class CpuDiff final : public Sequence {
     return {};
   }
 
-  /// Sets mask_ to the shown form of opened_.
+  /// Sets mask_ to the form of opened_ that is shown.
   void complete_mask(const Frame& frame) {
     opened_.copyTo(filled_);
     filler_.fill(plan().reach(), sets_.unmasked(), filled_);
@@ -149,7 +149,7 @@ class CpuDiff final : public Sequence {
     adaptive::refine_outline(adaptive_work(frame), bytes(), filled_, sets_.unmasked(), mask_);
   }
 
-  /// Finds why many pixels changed. Restarts the reference if necessary.
+  /// Determines why many pixels changed. Restarts the reference if necessary.
   void find_cause(const Frame& frame, FrameCounts& found) {
     found.cause = Cause::none;
     found.moved_x = found.moved_y = 0;
@@ -180,7 +180,7 @@ class CpuDiff final : public Sequence {
     begin_anew(frame);
   }
 
-  /// Restarts the reference with this frame, except for an adaptive one.
+  /// Restarts the reference with this frame, unless it is adaptive.
   void begin_anew(const Frame& frame) {
     began_ = frame.number;
     if (plan().has_mixture()) update_mixture(frame, true, [](int, int) {});
@@ -197,7 +197,7 @@ class CpuDiff final : public Sequence {
     return job;
   }
 
-  /// Calls then(begin, end) for each strip of rows while it is in the cache.
+  /// Calls then(begin, end) for each strip of rows while the strip is in the cache.
   template <typename Then>
   void update_mixture(const Frame& frame, bool begin, Then then) {
     mog2::Job job = mixture_job(plan(), frame);
@@ -235,7 +235,7 @@ class CpuDiff final : public Sequence {
   adaptive::CpuSteps steps_;
   Filler filler_;
   cv::Mat changed_, opened_, filled_;  ///< masks of the analysis
-  cv::Mat mask_;  ///< the shown mask: the opened mask in pixels of the frame, see Plan::completes()
+  cv::Mat mask_;  ///< the shown mask: the opened mask at the size of the frame; see Plan::completes()
   std::vector<Slot> results_;
   std::vector<Learning> learning_;  ///< see steer()
   std::uint64_t began_ = 0;         ///< the number of the frame with which the reference began

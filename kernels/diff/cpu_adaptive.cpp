@@ -12,7 +12,7 @@ namespace {
 
 using cpu::begin_of_part;
 
-/// The work of a frame: its samples are read, and the pixels of the analysis compared and learned.
+/// The work of a frame: reads its samples, then compares and learns the pixels of the analysis.
 cpu::Work work_of(const Job& job) {
   const double samples = double(job.whole_width) * job.whole_height * job.channels,
                pixels = double(job.width) * job.height * job.channels;
@@ -25,7 +25,8 @@ void CpuSteps::prepare(const Job& job, bool bytes) {
   const int parts = int(threads_.size());
   cpu::for_parts(parts, [&](int part) {
     Thread& thread = threads_[std::size_t(part)];
-    // New means overwrite the old ones, so each part saves the rows that it shares with others before any part learns.
+    // New means overwrite the old ones. So each part saves the rows that it shares with other parts before any part
+    // learns.
     if (!job.begin)
       thread.strip.prepare(job, begin_of_part(part, parts, job.height), begin_of_part(part + 1, parts, job.height));
     for (int cell_y = begin_of_part(part, parts, job.cells_y); cell_y < begin_of_part(part + 1, parts, job.cells_y);
@@ -38,7 +39,7 @@ void CpuSteps::prepare(const Job& job, bool bytes) {
 }
 
 std::uint64_t CpuSteps::update(Job job, bool bytes, std::uint64_t began, const cv::Mat& unmasked, cv::Mat& changed) {
-  constexpr int least_rows = 4 * Strip::reach;  // least rows of a part
+  constexpr int least_rows = 4 * Strip::reach;  // minimum rows of a part
   threads_.resize(std::size_t(cpu::parts_of(work_of(job), job.height / least_rows)));
   prepare(job, bytes);
   if (job.begin) {

@@ -13,12 +13,13 @@
 
 namespace cudavision::diff::adaptive {
 
-/// The steps of adaptive.hpp, and the memory between them.
+/// Runs the steps of adaptive.hpp, and holds the memory between them.
 class CpuSteps {
  public:
-  /// Updates the background of a frame with 8-bit samples or, if not `bytes`, 16-bit samples. `began`: the number of
-  /// the frame with which the background began. Sets the changed pixels that are counted to 255: all, or those where
-  /// `unmasked` is not 0. Returns the sum of the differences of the counted pixels, see Plan::difference_unit.
+  /// Updates the background with a frame of 8-bit samples or, if not `bytes`, 16-bit samples. `began`: the number of
+  /// the frame with which the background began. Sets changed pixels that are counted to 255; where `unmasked` is 0,
+  /// pixels are not counted, and an empty `unmasked` counts all. Returns the sum of the differences of the counted
+  /// pixels; see Plan::difference_unit.
   std::uint64_t update(Job job, bool bytes, std::uint64_t began, const cv::Mat& unmasked, cv::Mat& changed);
 
  private:
@@ -34,8 +35,7 @@ class CpuSteps {
   std::vector<float> light_[3];  ///< light of the cells
 };
 
-/// Restarts the means with the frame of the last update, except in the sectors that are kept, where they move to the
-/// light.
+/// Restarts the means with the frame of the last update, except in kept sectors, where the means move to the new light.
 void begin_anew(const Job& job, const camera::Decision& decision, const Relight& light);
 
 }  // namespace cudavision::diff::adaptive

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Medians in cells, without histograms: the bins of a row of cells lie in memory as they lie in the picture, where a
-// row of a cell is one vector. A median is where it was in the last frame, or is found by halving its range in at most
-// 9 steps, in which the bins below the middle are counted.
+// Computes medians in cells without histograms. The bins of a row of cells are stored as in the picture, so a row of a
+// cell is one vector. A median is tested at its bin in the last frame. If it moved, its range is halved in at most 9
+// steps, each of which counts the bins below the middle.
 #include "kernels/diff/cpu_adaptive_light.hpp"
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace {
 
 using cpu::Lanes;
 
-constexpr std::int16_t no_bin = 0x7fff;  ///< of a pixel that does not count
+constexpr std::int16_t no_bin = 0x7fff;  ///< marks a pixel that does not count
 
-/// Adds to `counts` the numbers of the bins of a cell that are below `first`, `first` + 1, …; rows are `pitch` apart.
+/// Adds to `counts` the numbers of bins of a cell that are below `first`, `first` + 1, …; rows are `pitch` apart.
 template <int most, int limits>
 CUDAVISION_INLINE void count_below(const std::int16_t* cell_bins, int pitch, int first, unsigned (&counts)[limits]) {
   constexpr int N = most < cell / 2 ? most : cell / 2;
@@ -29,7 +29,7 @@ CUDAVISION_INLINE void count_below(const std::int16_t* cell_bins, int pitch, int
   }
   CUDAVISION_UNROLLED(2)
   for (int i = 0; i < limits; ++i) {
-    std::uint64_t words[N / 2], sums = 0;  // of four 16-bit numbers, at most 256
+    std::uint64_t words[N / 2], sums = 0;  // each holds four 16-bit numbers, at most 256
     count[i].store(words);
     for (std::uint64_t word : words) sums += word;
     counts[i] = unsigned(sums * 0x0001000100010001u >> 48);
@@ -42,8 +42,8 @@ CUDAVISION_INLINE unsigned count_below(const std::int16_t* cell_bins, int pitch,
   return count[0];
 }
 
-/// Returns value(m) of the median m of the `total` bins of a cell that count. `guess`: a bin near the median. In nine
-/// of ten cells it is the bin of the last frame, which takes one count.
+/// Returns value(m) for the median m of the `total` bins of a cell that count. `guess`: a bin near the median. In nine
+/// of ten cells the median is in the same bin as in the last frame, which needs one count.
 template <int N, typename Value>
 CUDAVISION_INLINE float median(const std::int16_t* cell_bins, int pitch, unsigned total, int guess, Value value) {
   const auto below_middle = [&](unsigned count) { return 2 * count < total; };
@@ -57,7 +57,7 @@ CUDAVISION_INLINE float median(const std::int16_t* cell_bins, int pitch, unsigne
   if (!below_middle(below) || below_middle(not_above)) low = 0, step = bins / 2, below = 0, not_above = total;
   for (; step > 0; step /= 2) {
     const unsigned count = count_below<N>(cell_bins, pitch, low + step);
-    const bool higher = below_middle(count);  // chosen without branches, because they would be unpredictable
+    const bool higher = below_middle(count);  // without branches, because they would be unpredictable
     low = higher ? low + step : low;
     below = higher ? count : below;
     not_above = higher ? not_above : count;
@@ -65,7 +65,7 @@ CUDAVISION_INLINE float median(const std::int16_t* cell_bins, int pitch, unsigne
   return value(median_in(low, below, not_above - below, total));
 }
 
-/// Samples of a channel of the frame, and means.
+/// The samples of a channel of the frame, and its means.
 struct Samples {
   Samples(const Job& job, int c, int x, int y)
       : fixed(job.frame + c * job.pixels() + job.at(x, y)), mean(job.mean + c * job.pixels() + job.at(x, y)) {}
@@ -81,7 +81,7 @@ struct Samples {
   const float* mean;
 };
 
-/// Sets the bins of the gain of the pixels in row y. The bins after the end of the row become no_bin.
+/// Sets the gain bins of the pixels in row y. The bins after the end of the row become no_bin.
 template <int N>
 CUDAVISION_INLINE void set_gain_bins(const Job& job, int y, std::int16_t* row) {
   const int width = y < job.height ? job.width : 0;
@@ -99,7 +99,7 @@ CUDAVISION_INLINE void set_gain_bins(const Job& job, int y, std::int16_t* row) {
   std::fill(row + width, row + job.cells_x * cell, no_bin);
 }
 
-/// Sets the bins of the offset of channel c in row y, in cells that have a gain. `gain_bins` say which pixels count.
+/// Sets the offset bins of channel c in row y, in cells that have a gain. `gain_bins` show which pixels count.
 template <int N>
 CUDAVISION_INLINE void set_offset_bins(const Job& job, int c, int y, const float* gains, const std::int16_t* gain_bins,
                                        std::int16_t* row) {
@@ -134,7 +134,7 @@ CUDAVISION_INLINE void measure(const Job& job, int cell_y, LightRow& memory) {
     const std::int16_t* const of_gain = gain_bins + x * cell;
     const unsigned total = totals[x] = count_below<N>(of_gain, pitch, no_bin);
     const bool enough = enough_in_cell(total, unsigned(std::min(cell, job.width - x * cell) * rows));
-    // In most cells the light of the last frame is near.
+    // In most cells the light is near the light of the last frame.
     gains[x] = enough ? median<N>(of_gain, pitch, total, bin_of_gain(gains[x]), gain_of) : empty;
   }
   for (int c = 1; c < job.channels; ++c) {
@@ -156,7 +156,7 @@ CUDAVISION_AVX2 void measure_wide(const Job& job, int cell_y, LightRow& memory) 
 #endif
 CUDAVISION_FLAT void measure_narrow(const Job& job, int cell_y, LightRow& memory) { measure<4>(job, cell_y, memory); }
 
-/// The gain of the frame if no cell has one.
+/// The gain of the frame, for the case that no cell has a gain.
 float gain_of_frame(const Job& job) {
   unsigned histogram[bins] = {}, total = 0, pixels = 0;
   for (int y = 0; y < job.height; y += sparse)
@@ -166,7 +166,7 @@ float gain_of_frame(const Job& job) {
   return enough_in_frame(total, pixels) ? gain_of(median_of(histogram, total)) : 1;
 }
 
-/// Fills the cells that are empty, round by round. `none`: the value if all are empty.
+/// Fills empty cells, repeatedly. `none`: the value if all cells are empty.
 void fill(const Job& job, int c, float none) {
   float* const light = job.light[c];
   const int cells = job.cells_x * job.cells_y;
@@ -182,7 +182,7 @@ void fill(const Job& job, int c, float none) {
   }
 }
 
-/// Sets the gains of the cells of row y to smooth().
+/// Sets the gains of the cells in row y to smooth().
 void smooth_gains(const Job& job, int y, float* gains) {
   using F = Lanes<float, 4>;
   const auto row = [&](int at) { return job.light[0] + std::clamp(at, 0, job.cells_y - 1) * job.cells_x; };

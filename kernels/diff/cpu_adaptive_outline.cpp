@@ -12,7 +12,7 @@
 namespace cudavision::diff::adaptive {
 namespace {
 
-/// Not 0 where at_outline() of a block is true: where the blocks around it, which OpenCV clips to the mask, differ.
+/// Not 0 for blocks where at_outline() is true: where the surrounding blocks differ. OpenCV clips these to the mask.
 cv::Mat outline_of(const cv::Mat& mask) {
   cv::Mat most, least;
   cv::dilate(mask, most, cv::Mat());
@@ -20,18 +20,18 @@ cv::Mat outline_of(const cv::Mat& mask) {
   return most != least;
 }
 
-constexpr int most_pixels = 64, side = 2 * voters + 1;  // of a block; voting blocks across and down
+constexpr int most_pixels = 64, side = 2 * voters + 1;  // most_pixels: of a block; side: voting blocks across and down
 
-/// The mask of a frame whose outline is refined, see refine_outline().
+/// The mask of a frame whose outline is refined; see refine_outline().
 struct Refining {
   const Job& job;
   const cv::Mat &mask, &outline, &unmasked;
   cv::Mat& whole;
-  /// Of each voting block, row by row, and each pixel of the block in their middle: nearness across times down. All
-  /// blocks have the same; small blocks are repeated.
+  /// For each voting block, row by row, and each pixel of the block in the middle: nearness across times nearness down.
+  /// The values are the same for all blocks; those of small blocks are repeated.
   float near[side * side][most_pixels];
 
-  int pixels() const { return 1 << 2 * job.log2_scale; }  ///< of a block
+  int pixels() const { return 1 << 2 * job.log2_scale; }  ///< pixels of a block
 };
 
 void set_nearness(Refining& refining) {
@@ -58,7 +58,7 @@ CUDAVISION_INLINE void load_block(const Refining& refining, int x, int y, float*
     for (int c = 0; c < 3; ++c) samples[c][pixel] = value[c];
   }
 }
-/// Shows which pixels of block (x, y) changed.
+/// Shows the changed pixels of block (x, y).
 CUDAVISION_INLINE void show_block(const Refining& refining, int x, int y, const std::int32_t* changed) {
   const Job& job = refining.job;
   const int scale = 1 << job.log2_scale;
@@ -108,7 +108,7 @@ CUDAVISION_INLINE void refine_block(const Refining& refining, int x, int y) {
   show_block(refining, x, y, changed);
 }
 
-/// As refine_block(), for `count` blocks of 2 × 2 pixels in row y, which lie at least `voters` blocks inside the frame.
+/// Like refine_block(), for `count` blocks of 2 × 2 pixels in row y that lie at least `voters` blocks inside the frame.
 /// Their voting blocks lie in columns `base` … `base` + N − 1.
 template <typename T, int C, int N>
 CUDAVISION_INLINE void refine_group(const Refining& refining, const int (&blocks)[N / 4], int count, int base, int y) {
@@ -132,7 +132,7 @@ CUDAVISION_INLINE void refine_group(const Refining& refining, const int (&blocks
       frame[c] =
           cpu::Lanes<std::int16_t, N>::load(job.frame + c * job.pixels() + job.at(base, v)).template as<std::int32_t>();
     const Ints mask = cpu::Lanes<std::uint8_t, N>::load(refining.mask.ptr(v) + base).template as<std::int32_t>();
-    const Ints against = pick(mask == Ints(0), Ints(INT32_MIN), Ints(0));  // the sign of a vote
+    const Ints against = pick(mask == Ints(0), Ints(INT32_MIN), Ints(0));  // the sign of the votes
     CUDAVISION_UNROLLED(5)
     for (int u = 0; u < side; ++u) {
       const Ints column = first + Ints(u);

@@ -8,8 +8,8 @@
 
 namespace cudavision::diff::adaptive {
 
-/// Refines `whole`, which has the blocks of `mask` in pixels of the frame. Blocks that are not counted stay unchanged:
-/// where `unmasked` is 0, or none if it is empty. `bytes`: whether samples have 8 bits.
+/// Refines `whole`, which holds the blocks of `mask` at the size of the frame. Blocks that are not counted stay
+/// unchanged: those where `unmasked` is 0; an empty `unmasked` counts all. `bytes`: whether samples have 8 bits.
 void refine_outline(const Job& job, bool bytes, const cv::Mat& mask, const cv::Mat& unmasked, cv::Mat& whole);
 
 }  // namespace cudavision::diff::adaptive

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The sums of scale × scale samples, by rows of words that hold two samples:
+// Sums scale × scale samples, in rows of words that hold two samples each:
 //
 //   a row of the frame   |s s|s s|s s|s s|…
-//   words                |s+s|s+s|s+s|s+s|…      added for all rows of the block
-//   pairs of words       |s+s+s+s|s+s+s+s|…      for scales from 4 on
+//   words                |s+s|s+s|s+s|s+s|s+s|…      added over all rows of the block
+//   pairs of words       |s+s+s+s|s+s+s+s|…      for scales of 4 and more
 //
 // Only blocks inside the frame are summed in this way. Other pixels use mean_of_samples() of adaptive.hpp.
 #include "kernels/diff/cpu_adaptive_samples.hpp"
@@ -19,14 +19,14 @@ namespace {
 
 using cpu::Lanes;
 
-/// Sums of 8 × 8 samples fit.
+/// Holds sums of 8 × 8 samples.
 template <typename T>
 using Sum = std::conditional_t<sizeof(T) == 1, std::uint16_t, std::uint32_t>;
-/// Numbers of type T in a vector of N floats.
+/// How many numbers of type T fit in a vector of N floats.
 template <typename T, int N>
 inline constexpr int fitting = N * 4 / int(sizeof(T));
 
-/// The samples in the low halves of words. `high`: in the high halves.
+/// The samples in the low or, if `high`, in the high halves of words.
 template <typename T, int M>
 CUDAVISION_INLINE Lanes<Sum<T>, M> samples_in(const Job& job, Lanes<Sum<T>, M> words, bool high) {
   constexpr int bits = 8 * sizeof(T);
@@ -39,8 +39,7 @@ CUDAVISION_INLINE Lanes<Sum<T>, M> samples_in(const Job& job, Lanes<Sum<T>, M> w
   }
 }
 
-/// Sets `count` sums, or if not `first`, adds to them: sums of the samples of a row or, if `pairs`, of two samples
-/// each.
+/// Sets `count` sums or, if not `first`, adds to them. Adds the samples of a row or, if `pairs`, pairs of them.
 template <int N, typename T>
 CUDAVISION_INLINE void add_row(const Job& job, const T* from, int step, int count, bool pairs, bool first,
                                Sum<T>* sums) {
@@ -78,7 +77,7 @@ CUDAVISION_INLINE void add_row(const Job& job, const T* from, int step, int coun
   }
 }
 
-/// Sets each of `count` sums to the sum of two sums.
+/// Sets each of `count` sums to the sum of two adjacent sums.
 template <int N, typename S>
 CUDAVISION_INLINE void add_pairs(int count, S* sums) {
   int i = 0;
@@ -90,9 +89,9 @@ CUDAVISION_INLINE void add_pairs(int count, S* sums) {
   for (; i < count; ++i) sums[i] = S(sums[2 * i] + sums[2 * i + 1]);
 }
 
-/// How the samples of a channel make a pixel.
+/// How the samples of a channel make up a pixel.
 struct Blocks {
-  int across, down;  ///< samples of a pixel
+  int across, down;  ///< numbers of samples in a pixel
   bool twice;        ///< whether a sample covers two pixels of a row
 
   Blocks(const Job& job, const ChannelView& channel) {
@@ -102,8 +101,7 @@ struct Blocks {
   }
 };
 
-/// Sets the sums of the samples of `count` pixels of row y, which lie in the frame. Pixels that share a sample have one
-/// common sum.
+/// Sets the sums of the samples of `count` pixels of row y, inside the frame. Pixels that share samples share one sum.
 template <int N, typename T>
 CUDAVISION_INLINE void sum_row(const Job& job, const ChannelView& channel, const Blocks& blocks, int y, int count,
                                Sum<T>* sums) {
@@ -137,7 +135,7 @@ template <int N>
 CUDAVISION_INLINE void fix_row(const Job& job, int channel, const Blocks& blocks, int count, const std::uint16_t* sums,
                                std::int16_t* to) {
   using Fixed = Lanes<std::int16_t, 2 * N>;
-  int shift = 7;  // of Fixed
+  int shift = 7;  // bits to shift for Fixed
   for (int samples = blocks.across * blocks.down; samples > 1; samples /= 2) --shift;
   const auto zero = std::int16_t(channel == 0 ? int(job.black) << 7 : 128 << 7);
   const std::int16_t lowest = channel == 0 ? 0 : INT16_MIN;
@@ -148,8 +146,8 @@ CUDAVISION_INLINE void fix_row(const Job& job, int channel, const Blocks& blocks
   for (; i < count; ++i) to[i] = std::max(lowest, std::int16_t((sums[blocks.twice ? i / 2 : i] << shift) - zero));
 }
 
-/// Sets the samples of row y of the frame, starting with sample `first`, from the values. If `first` is 0, also sets
-/// the numbers after the row.
+/// Sets the samples of row y of the frame, beginning with sample `first`, from the values. If `first` is 0, also sets
+/// the padding after the row.
 template <int N, int channels>
 CUDAVISION_INLINE void store_row(const Job& job, int y, int first, const std::vector<float> (&values)[3]) {
   const int inputs = job.rgb ? 3 : channels, width = job.width;
@@ -173,7 +171,7 @@ CUDAVISION_INLINE void store_row(const Job& job, int y, int first, const std::ve
     for (int x = first; x < width; ++x) store(Lanes<float, 1>(0.0f), x);
 }
 
-/// The means begin with row y of the frame.
+/// Initializes the means with row y of the frame.
 template <int N>
 CUDAVISION_INLINE void begin_row(const Job& job, int y) {
   for (int c = 0; c < job.channels; ++c)
@@ -196,7 +194,7 @@ void show_means(const Job& job, int y) {
   }
 }
 
-/// Whether the samples of a pixel are a block, and none is shared by more than two pixels of a row.
+/// Whether the samples of a pixel form a block, and at most two pixels of a row share a sample.
 bool has_blocks(const ChannelView& channel) { return channel.shift_x <= 1 && channel.shift_y <= channel.shift_x; }
 
 template <int N, typename T>
@@ -205,7 +203,7 @@ CUDAVISION_INLINE void prepare(const Job& job, int y, SampleRows& rows) {
   const bool in_frame = (y + 1) * scale <= job.whole_height;
   const bool exact = sizeof(T) == 1 && !job.rgb && std::all_of(job.inputs, job.inputs + inputs, has_blocks);
   auto* const sums = reinterpret_cast<Sum<T>*>(rows.sums.data());
-  int first = 0;  // first sample that comes from values: fix_row() sets the samples before it
+  int first = 0;  // the first sample that is computed from values: fix_row() sets the samples before it
   for (int c = 0; c < inputs; ++c) {
     const ChannelView& channel = job.inputs[c];
     const Blocks blocks(job, channel);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a strip of Reference::adaptive reads for a row: the frame, its background and the light in it.
+// The data that a strip of Reference::adaptive reads for a row: the frame, its background and the light.
 #pragma once
 
 #include "kernels/cpu/lanes.hpp"
@@ -10,7 +10,7 @@ namespace cudavision::diff::adaptive {
 
 using cpu::Lanes;
 
-/// The sources of a strip, N pixels at once.
+/// The source data of a strip, N pixels at a time.
 template <int channels, int N>
 struct StripSource {
   using F = Lanes<float, N>;
@@ -27,13 +27,13 @@ struct StripSource {
     return Words::load(from).template as<std::int32_t>();
   }
 
-  /// A row of the frame and of the background, and the light in it.
+  /// A row of the frame, its background and its light.
   struct Source {
     const std::int16_t* value[channels];
     const float *mean[channels], *variance[channels];
     const float* light[channels];
   };
-  /// Means of channels below 3, variances of channels from 3.
+  /// Means for channels below 3, variances for channels from 3.
   const float* model(int c, int y) const {
     if (y >= strip.begin_ && y < strip.end_) return job.mean + c * job.pixels() + job.at(0, y);
     const int side = y < strip.begin_ ? 0 : 1, i = side == 0 ? y - strip.begin_ + Strip::reach : y - strip.end_;
@@ -58,11 +58,11 @@ struct StripSource {
     return pixels;
   }
 
-  /// Sets the light of row y: between rows of cells, then between the middles of cells.
+  /// Sets the light of row y: interpolates between rows of cells, then between the centres of cells.
   CUDAVISION_INLINE void mix_light(int y) const {
     const Between down = between(y, job.cells_y);
     const int across = job.cells_x;
-    // Entry i + 1 begins at the middle of cell i. Entry 0 lies before the first middle.
+    // Entry i + 1 begins at the centre of cell i. Entry 0 is before the first centre.
     float *const light = strip.rises_.data(), *const rise = light + across + 1 + unused;
     for (int c = 0; c < channels; ++c) {
       if (job.compensates) {
@@ -84,7 +84,7 @@ struct StripSource {
     }
   }
   static constexpr int half = cell / 2;
-  /// The light of half a cell: of the pixels that begin `first` pixels after its middle.
+  /// The light of half a cell: the pixels that begin `first` pixels after its centre.
   static CUDAVISION_INLINE void along_half(float light, float rise, int first, float* pixels) {
     alignas(32) static constexpr float weights[cell] = {
         0.5f / 16, 1.5f / 16, 2.5f / 16,  3.5f / 16,  4.5f / 16,  5.5f / 16,  6.5f / 16,  7.5f / 16,
@@ -95,7 +95,7 @@ struct StripSource {
     for (int i = 0; i < half; i += some)
       along(Some(light), Some(rise), Some::load(weights + first + i)).store(pixels + i);
   }
-  /// The light of the pixels starting at x.
+  /// The light of the pixels beginning at x.
   static CUDAVISION_INLINE Light<F> light_at(const Source& row, int x) {
     Light<F> light;
     light.gain = F::load(row.light[0] + x);

@@ -10,7 +10,7 @@ namespace cudavision::diff::adaptive {
 
 using cpu::Lanes;
 
-/// The work of a strip on a frame, N pixels at once.
+/// Processes a strip of a frame, N pixels at a time.
 template <int channels, int N>
 struct StripWork : StripSource<channels, N> {
   using From = StripSource<channels, N>;
@@ -29,10 +29,10 @@ struct StripWork : StripSource<channels, N> {
   bool flag(const bool (&flags)[Strip::Rows::kept], int y) const {
     return y >= 0 && y < job.height && flags[ring_index(y)];
   }
-  /// Sets the numbers after the end of a row to 0.
+  /// Sets the padding after a row to 0.
   void trim(std::int16_t* numbers) const { std::fill_n(numbers + job.width, N, std::int16_t(0)); }
 
-  /// The sum of the differences of the pixels that are counted.
+  /// Returns the sum of the differences of the counted pixels.
   CUDAVISION_INLINE std::uint64_t expect_row(int y) const {
     this->mix_light(y);
     std::int16_t *const evidence = strip.evidence_.at(y), *const luma = strip.luma_.at(y);
@@ -59,7 +59,7 @@ struct StripWork : StripSource<channels, N> {
     for (std::int32_t one : sums) total += std::uint64_t(one);
     return total;
   }
-  /// Differences starting at pixel (x, y); differences of pixels that are not counted become 0.
+  /// The differences beginning at pixel (x, y); those of pixels that are not counted become 0.
   CUDAVISION_INLINE Int unmasked_of(Int differences, int x, int y) const {
     std::int32_t each[N];
     differences.store(each);
@@ -74,7 +74,7 @@ struct StripWork : StripSource<channels, N> {
                                                                                            : row(strip.evidence_, out);
     std::int16_t* const sums = strip.evidence_sums_.data() + Strip::Rows::margin;
     const int width = job.width;
-    using Sums = Lanes<std::uint16_t, 2 * N>;  // of 6 rows for a moment
+    using Sums = Lanes<std::uint16_t, 2 * N>;  // holds sums of 6 rows temporarily
     for (int x = 0; x < width; x += 2 * N)
       (Sums::load(sums + x) + Sums::load(added + x) - Sums::load(taken + x)).store(sums + x);
   }
@@ -86,8 +86,8 @@ struct StripWork : StripSource<channels, N> {
     const Rates limits = rates;
     const int width = job.width, pixels_down = count_along(2, y, job.height);
     const Int down(pixels_down);
-    // Sums of 16 bits show most pixels to be noise. They are exact if each of the five is small. A limit that needs
-    // more bits becomes too low, so that the exact sums decide.
+    // 16-bit sums are enough to recognize most pixels as noise. They are exact if each of the five summands is small. A
+    // limit that needs more bits is lowered, so that the exact sums decide.
     constexpr int most_sum = 65535 / 5;
     using Sums = Lanes<std::uint16_t, 2 * N>;
     const Sums limit(pixels_down * limits.raised);
@@ -114,7 +114,7 @@ struct StripWork : StripSource<channels, N> {
     strip.any_above_[ring_index(y)] = cpu::any(any_above);
   }
 
-  /// Whether the pixels starting at x, or their neighbours, are set in row y or the rows beside it.
+  /// Whether the pixels beginning at x, or their neighbours, are set in row y or the adjacent rows.
   template <typename Mask>
   CUDAVISION_INLINE Mask around(Strip::Rows& rows, int x, int y) const {
     Mask any(0);
@@ -146,10 +146,10 @@ struct StripWork : StripSource<channels, N> {
     }
     trim(near), trim(strip.unlike_.at(y));
   }
-  /// The rows around row y in which shadows are looked for.
+  /// The rows around row y that are examined for shadows.
   struct ShadowRows {
-    const std::int16_t *frame[5], *luma[5];  ///< zeros beyond the frame
-    Int down;                                ///< rows in the frame
+    const std::int16_t *frame[5], *luma[5];  ///< zeros outside the frame
+    Int down;                                ///< number of these rows in the frame
   };
   ShadowRows shadow_rows(int y) const {
     ShadowRows rows;
@@ -175,7 +175,7 @@ struct StripWork : StripSource<channels, N> {
     };
     const bool inside = x >= 2 && x + 2 + N <= job.width;
     const Int frame = sum_of(rows.frame, [&](const std::int16_t* row, int at_x) CUDAVISION_INLINED {
-      // The first and the last pixel of a row have no neighbour on one side.
+      // The first and the last pixel of a row lack a neighbour on one side.
       if (inside) return coarse_luma_of(Words::load(row + at_x));
       std::int16_t each[N];
       for (int i = 0; i < N; ++i) each[i] = at_x + i >= 0 && at_x + i < job.width ? row[at_x + i] : std::int16_t(0);
@@ -189,7 +189,7 @@ struct StripWork : StripSource<channels, N> {
     unlike_shadow(job, pixels, expected, frame, luma, count).template as<std::int16_t>().store(strip.unlike_.at(y) + x);
   }
 
-  /// Whether the pixels starting at x are not in shadow. down: pixels of the frame along 3 rows.
+  /// Whether the pixels beginning at x are not in shadow. down: frame pixels along 3 rows.
   CUDAVISION_INLINE Words unlike_pixels(int x, int y, Int down) const {
     Counts sum(0);
     for (int dy = -1; dy <= 1; ++dy)
@@ -222,7 +222,7 @@ struct StripWork : StripSource<channels, N> {
     strip.any_changed_[ring_index(y)] = cpu::any(any_found);
   }
 
-  /// settles: shares.settles, as a constant.
+  /// settles: rates.settles, as a constant.
   template <bool settles>
   CUDAVISION_INLINE void learn_pixels(const Source& row, float* const (&mean)[channels],
                                       float* const (&variance)[channels], int x, std::size_t at, const Seen<F>& seen,
@@ -249,7 +249,7 @@ struct StripWork : StripSource<channels, N> {
     CUDAVISION_CHANNELS
     for (int c = 0; c < channels; ++c) pixels.mean[c].store(mean[c] + x), pixels.variance[c].store(variance[c] + x);
   }
-  /// The decisions of Job::learning for the pixels of a row.
+  /// The decisions in Job::learning for the pixels of a row.
   const std::uint8_t* learning_of_row(int y) const {
     const LearningMap& map = job.learning;
     const auto is_usual = [](Learning cell) { return cell == Learning::usual; };

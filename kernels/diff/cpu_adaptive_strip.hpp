@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // A strip of rows of Reference::adaptive on the CPU backend: all steps from the expected values to learning, row by
-// row. Each step follows the previous step at the distance that it looks ahead, so that rows stay in the cache:
+// row. Each step trails the previous one by the number of rows that it needs ahead, so that rows stay in the cache:
 //
 //   row y        expected values, evidence; sums of the evidence of 5 rows
 //   row y − 2    level, above                                             needs evidence of 2 rows ahead
@@ -19,9 +19,9 @@ namespace cudavision::diff::adaptive {
 
 class Strip {
  public:
-  static constexpr int reach = 5;  ///< rows beyond the strip on which its pixels depend
+  static constexpr int reach = 5;  ///< rows beyond the strip that its pixels depend on
 
-  /// For rows begin … end: copies the means and variances of the rows beyond, which other strips will change.
+  /// For rows begin … end: copies the means and variances of the adjacent rows, which other strips will change.
   void prepare(const Job& job, int begin, int end);
   /// Updates the rows. light: light of the cells, if the job compensates. For the other parameters see
   /// CpuSteps::update.
@@ -34,7 +34,7 @@ class Strip {
   template <int channels, int N>
   friend struct StripWork;
 
-  /// The last rows of 16-bit numbers, with zeros on both sides of a row and for rows beyond the frame.
+  /// The last rows of 16-bit numbers, with zeros on both sides of a row and for rows outside the frame.
   class Rows {
    public:
     static constexpr int kept = 8, margin = 16;
@@ -54,7 +54,7 @@ class Strip {
   std::vector<float> beyond_;  ///< means and variances of rows beyond the strip
   Rows evidence_, luma_, level_, above_, near_above_, unlike_, changed_;
   std::vector<std::int16_t> evidence_sums_;  ///< sums of 5 rows
-  std::vector<std::uint16_t> counts_[2];     ///< pixels along 3 and 5 pixels of a row
+  std::vector<std::uint16_t> counts_[2];     ///< number of frame pixels among 3 and 5 pixels of a row
   std::vector<float> light_[Rows::kept];     ///< light of the pixels of the last rows, channel by channel
   std::vector<float> rises_;                 ///< light of the cells along a row, and its rise to the next cell
   std::vector<std::uint8_t> learning_;       ///< decisions for a row

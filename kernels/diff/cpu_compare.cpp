@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A row of pixels at once:
+// Compares a whole row of pixels at a time:
 //
-//   other sets   |v − r| of their samples, the greatest of Cb and Cr, each twice where they are subsampled
-//   first set    |v − r|, the greatest of these and the other sets  ->  sum, changed
+//   other sets   |v − r| of their samples, the larger of Cb and Cr, each twice where they are subsampled
+//   first set    |v − r|, the largest of these and the other sets  ->  sum, changed
 #include <algorithm>
 #include <cstring>
 
@@ -29,7 +29,7 @@ CUDAVISION_INLINE void subtract(const std::uint8_t* v, const std::uint8_t* r, in
   }
   for (; i < count; ++i) to[i] = difference(v[i], r[i]);
 }
-/// Sets `count` numbers to the greatest of two each.
+/// Sets `count` numbers to the larger number of each pair.
 template <int N>
 CUDAVISION_INLINE void join_pairs(int count, std::uint8_t* numbers) {
   using Words = Lanes<std::uint16_t, 2 * N>;
@@ -40,7 +40,7 @@ CUDAVISION_INLINE void join_pairs(int count, std::uint8_t* numbers) {
   }
   for (; i < count; ++i) numbers[i] = std::max(numbers[2 * i], numbers[2 * i + 1]);
 }
-/// Each of `count` numbers twice.
+/// Writes each of `count` numbers twice.
 template <int N>
 CUDAVISION_INLINE void repeat(const std::uint8_t* numbers, int count, std::uint8_t* to) {
   int i = 0;
@@ -58,8 +58,7 @@ CUDAVISION_INLINE void take_greatest(const std::uint8_t* numbers, int count, std
   for (; i < count; ++i) to[i] = std::max(to[i], numbers[i]);
 }
 
-/// The samples of the first set, the differences of the others or null,
-/// the counted pixels or null, and which have changed.
+/// The samples of the first set; the differences of the other sets, or null; counted pixels, or null; changed pixels.
 struct Row {
   const std::uint8_t *v, *r, *others, *unmasked;
   std::uint8_t* changed;
@@ -72,7 +71,7 @@ template <int N>
 CUDAVISION_INLINE std::uint64_t finish(const Row& given) {
   using Bytes = Lanes<std::uint8_t, 4 * N>;
   using Words = Lanes<std::uint16_t, 2 * N>;
-  constexpr int per_sum = 64 * 4 * N;  // bytes whose sums fit 16 bits
+  constexpr int per_sum = 64 * 4 * N;  // bytes whose sums fit in 16 bits
   const Row row = given;
   const Bytes threshold(row.threshold);
   std::uint64_t total = 0;
@@ -114,7 +113,7 @@ struct Other {
   bool first;
 };
 
-/// Sets, or if not the first, raises `greatest`. `own`: memory for the differences of a row.
+/// Sets `greatest` or, if this is not the first such set, raises it. `own`: memory for the differences of a row.
 template <int N>
 CUDAVISION_INLINE void compare_other(const Other& other, std::uint8_t* own, std::uint8_t* greatest) {
   subtract<N>(other.v, other.r, other.samples * other.channels, own);

@@ -7,11 +7,11 @@
 namespace cudavision::diff {
 namespace {
 
-/// The bits of 8 pixels of a mask, the first one lowest.
+/// The bits of 8 mask pixels; the lowest bit is the first pixel.
 std::uint32_t bits_of(const uchar* mask) {
   std::uint64_t bytes;
   std::memcpy(&bytes, mask, sizeof bytes);
-  // Byte j, which is 0 or 1, goes to bit 56 + j by the factor 2^(56 − 7·j). No other product reaches these bits.
+  // The factor 2^(56 − 7·j) moves byte j, which is 0 or 1, to bit 56 + j. No other product reaches these bits.
   return std::uint32_t((bytes & 0x0101010101010101u) * 0x0102040810204080u >> 56);
 }
 

@@ -14,8 +14,8 @@ class Outline {
  public:
   Outline(const cv::Mat& mask, CellSpan across) : mask_(mask), across_(across) {}
 
-  /// Goes to a row, the first one or the next: sums the changed pixels of each column in the rows around it, and their
-  /// offsets from it.
+  /// Moves to a row, which is the first row or the next one: sums, for each column, the changed pixels in the
+  /// surrounding rows, and their offsets from the row.
   void begin_row(int y, bool is_first) {
     const int top = std::max(0, y - reach), bottom = std::min(mask_.rows - 1, y + reach);
     rows_ = {bottom - top + 1, (top + bottom - 2 * y) * (bottom - top + 1) / 2};
@@ -25,12 +25,12 @@ class Outline {
       for (int v = top; v <= bottom; ++v) add(v, v - y, first, last);
       return;
     }
-    const int out = y - 1 - reach;  // all rows come one nearer to the row
+    const int out = y - 1 - reach;  // the offset of each summed row decreases by one
     if (out >= 0) remove(out, first, last);
     for (int x = first; x <= last; ++x) columns_[std::size_t(place(x))].come_nearer();
     if (y + reach < mask_.rows) add(y + reach, reach, first, last);
   }
-  /// The direction at pixel x of the row. here: whether it changed.
+  /// The direction at pixel x of the row. here: whether that pixel changed.
   Across at(int x, bool here) const {
     Across sum{0, 0};
     if (x >= reach && x + reach < mask_.cols) {
@@ -52,11 +52,11 @@ class Outline {
   static constexpr int reach = StructureJob::outline;
   static_assert(reach == 2);
   struct Column {
-    std::int8_t count, offsets;  ///< of its changed pixels: their number, and the sum of their offsets down
+    std::int8_t count, offsets;  ///< number of changed pixels in the column, and the sum of their vertical offsets
 
     void come_nearer() { offsets = std::int8_t(offsets - count); }
   };
-  /// Adds the changed pixels of row v, which is `offset` below the row.
+  /// Adds the changed pixels of row v, which is `offset` rows below the current row.
   void add(int v, int offset, int first, int last) {
     const unsigned char* const row = mask_.ptr(v);
     for (int x = first; x <= last; ++x) {
@@ -66,7 +66,7 @@ class Outline {
       column.offsets = std::int8_t(column.offsets + changed * offset);
     }
   }
-  /// Removes the changed pixels of row v, the first one of the rows.
+  /// Removes the changed pixels of row v, the first of the summed rows.
   void remove(int v, int first, int last) {
     const unsigned char* const row = mask_.ptr(v);
     for (int x = first; x <= last; ++x) {
@@ -82,7 +82,7 @@ class Outline {
   const CellSpan across_;
   struct {
     int count, offsets;
-  } rows_{};  ///< of a column whose pixels all changed
+  } rows_{};  ///< values of a column in which all pixels changed
   std::array<Column, max_cell + 2 * reach> columns_;
 };
 

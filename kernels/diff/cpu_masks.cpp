@@ -24,7 +24,7 @@ void tint_samples(const cv::Mat& changed, const cv::Scalar& colour, cv::Mat& sho
 
 cv::Mat any_of(const cv::Mat& mask, int shift_x, int shift_y) {
   if (shift_x == 0 && shift_y == 0) return mask;
-  cv::Mat even;  // completes the last samples
+  cv::Mat even;  // pads the mask to whole samples
   const int columns = 1 << shift_x;
   cv::copyMakeBorder(mask, even, 0, shift_y & mask.rows, 0, -mask.cols & (columns - 1), cv::BORDER_REPLICATE);
   cv::Mat any(even.rows >> shift_y, even.cols >> shift_x, CV_8U);
@@ -57,7 +57,7 @@ void tint(const cv::Mat& changed, const cv::Scalar& colour, cv::Mat& shown) {
 
 namespace {
 
-/// show_mask() for a row.
+/// show_mask() for one row.
 template <int N>
 CUDAVISION_INLINE void show_row(const std::uint8_t* mask, int width, std::uint8_t unset, std::uint8_t set,
                                 std::uint8_t* to) {
@@ -106,7 +106,7 @@ CUDAVISION_FLAT void add_set_narrow(const uchar* mask, int width, std::uint8_t* 
   add_set<4>(mask, width, columns);
 }
 
-/// Calls add(x, n) for each column x of pixels of the mask that has n set pixels in the rows begin … end.
+/// Calls add(x, n) for each mask column x with n > 0 set pixels in the rows begin … end.
 template <typename Add>
 void count_columns(const cv::Mat& mask, int begin, int end, std::vector<std::uint8_t>& columns, Add add) {
   const auto add_row = CUDAVISION_WIDEST(add_set_wide, add_set_narrow);
@@ -127,7 +127,7 @@ void count(const cv::Mat& mask, int scale, const CellGrid& grid, std::vector<std
     for (int cell_y = first; cell_y < last; ++cell_y) {
       std::uint32_t* const row = &cells[std::size_t(cell_y) * grid.width];
       const int begin = cell_y * grid.cell_size, end = std::min(begin + grid.cell_size, grid.frame_height);
-      // The last row and column of the mask may stand for fewer pixels.
+      // The last row and column of the mask may represent fewer pixels.
       const int whole = end / scale;
       const auto add = [&](int height) {
         return [=, &grid](int x, int n) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Mixture::update() of mog2.hpp for groups of 8 pixels at once: each operation of a pixel happens in its lane, in the
-// same order and with the same rounding, so the bits are the same.
-// Lanes that an `if` of mog2.hpp excludes keep their values.
+// Mixture::update() of mog2.hpp for groups of 8 pixels at a time. Each operation of a pixel is done in its lane, in the
+// same order and with the same rounding, so the bits are the same. Lanes that an `if` in mog2.hpp excludes keep their
+// values.
 //
 //   state of a row      counts   8 bytes for each group
 //                       first    mode 0: for each group 8 weights, 8 variances, then 8 means of each channel
 //                       weights  of mode 1, then of mode 2, …: 8 floats for each group
 //                       shapes   of mode 1, then of mode 2, …: for each group 8 variances, then 8 means of each channel
 //
-// Most pixels fit their heaviest mode. Then a group reads and writes only that mode, which lies in one piece, and the
+// Most pixels fit their heaviest mode. Then a group reads and writes only that mode, which is contiguous, and the
 // weights of its other modes. Memory accesses take most of the time.
 #include <algorithm>
 #include <cstring>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr int lanes = 8;
 constexpr int ahead = 8;    ///< groups after which prefetched numbers are used
-constexpr int chunk = 256;  ///< pixels whose samples are collected at once
+constexpr int chunk = 256;  ///< pixels whose samples are gathered at once
 
 using Floats = float __attribute__((vector_size(4 * lanes)));
 using Ints = std::int32_t __attribute__((vector_size(4 * lanes)));  ///< as a mask: 0 or −1
@@ -38,8 +38,8 @@ struct RowLayout {
         weights(first + groups * (1 + shape) * sizeof(Floats)),
         shapes(weights + groups * (modes - 1) * sizeof(Floats)),
         bytes(padded(shapes + groups * (modes - 1) * shape * sizeof(Floats))) {}
-  std::size_t groups, shape;                  ///< of a row; vectors of a mode
-  std::size_t first, weights, shapes, bytes;  ///< where they begin, and of a row
+  std::size_t groups, shape;                  ///< groups in a row; vectors in a mode
+  std::size_t first, weights, shapes, bytes;  ///< where they begin; bytes of a row
 };
 
 /// The mixtures of a row.
@@ -64,7 +64,7 @@ struct Row {
   std::size_t groups, shape_vectors;
 };
 
-/// memcpy(), called: where the compiler knows a bound of the size, it repeats a slow string instruction instead.
+/// memcpy(), not inlined: where the compiler knows a bound of the size, it would use a slow string instruction.
 __attribute__((noinline)) void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 
 inline bool any(const Ints& mask) { return cpu::any(cpu::Lanes<std::int32_t, lanes>(mask)); }
@@ -82,7 +82,7 @@ inline bool any_above(std::uint64_t counts, int m) {
 }
 
 /// Moves mode `froms` up in the lanes that have `moved`, past the modes that are lighter than `heavy`; see
-/// Mixture::sort(). `from`: the greatest of `froms`.
+/// Mixture::sort(). `from`: the largest of `froms`.
 template <int C>
 inline void sort(const Row& row, std::size_t group, Floats (&weight)[modes], int from, const Ints& froms,
                  const Ints& moved, const Floats& heavy) {
@@ -99,7 +99,7 @@ inline void sort(const Row& row, std::size_t group, Floats (&weight)[modes], int
   }
 }
 
-/// Updates the mixtures of a group, which have `count` modes; sets which lanes are background.
+/// Updates the mixtures of a group, whose pixels have `count` modes; sets which lanes are background.
 template <int C>
 inline void update(const Row& row, std::size_t group, const Floats (&value)[C], const Rates& rates,
                    float match_background, Ints& count, Ints& background) {
@@ -109,7 +109,7 @@ inline void update(const Row& row, std::size_t group, const Floats (&value)[C], 
   Ints fits = {};
   background = Ints{};
   Floats total = {}, weight[modes];
-  int used = 0;  // modes of the pixel that has most
+  int used = 0;  // the largest number of modes of a pixel
   for (; used < modes && any_above(packed, used); ++used) {
     const int m = used;
     const Ints active = m < count;
@@ -183,7 +183,7 @@ Mixture<C> mixture_of(const Row& row, std::size_t group, int lane, int count) {
   return mixture;
 }
 
-/// Rows of values of a chunk. Loops over whole chunks have a constant length, so that the compiler vectorizes them.
+/// A row of values of a chunk. Loops over whole chunks have a constant length, so the compiler vectorizes them.
 template <typename T>
 struct alignas(64) Values {
   T at[chunk];
@@ -208,7 +208,7 @@ CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, int sample_
     sources[c] = {job.channels[c], sample_bytes, job.shift, job.max_value};
     references[c] = {job.reference[c], sample_bytes, job.shift, job.max_value};
   }
-  // Loops over whole chunks also read numbers after the end of the row.
+  // Loops over whole chunks also read padding after the end of the row.
   Numbers samples[3], shown[3] = {}, counts, foreground = {};
   Values<std::uint8_t> bytes;
   for (int y = begin; y < end; ++y) {
@@ -228,7 +228,7 @@ CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, int sample_
 
       for (int i = 0; i < count; i += lanes) {
         const std::size_t group = std::size_t(x + i) / lanes;
-        // The shown difference uses the mixture before its update.
+        // The shown difference uses the mixture as it was before its update.
         for (int line = 0; line < 3; ++line) __builtin_prefetch(row.shape_of(0, group + ahead) + 2 * line - 1);
         __builtin_prefetch(&row.weight_of(1, group + ahead));
         Ints& modes_used = group_of(counts, i);
@@ -237,7 +237,7 @@ CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, int sample_
         for (int c = 0; c < C; ++c) {
           const Ints sample = group_of(samples[c], i);
           value[c] = __builtin_convertvector(sample, Floats) * step;
-          // Without modes no mean was stored.
+          // Without modes, no mean is stored.
           const Floats mean = modes_used > 0 ? row.shape_of(0, group)[1 + c] : value[c];
           const Ints rounded = __builtin_convertvector(mean * steps + 0.5f, Ints);
           const Ints at_least_0 = rounded < 0 ? Ints{} : rounded;  // a mean may overshoot the sample that it learns

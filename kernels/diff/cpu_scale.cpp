@@ -32,7 +32,7 @@ void shrink_rows(const cv::Mat& values, int scale, cv::Mat& small, int begin, in
   }
 }
 
-/// Writes each byte of a row as all bytes of a word.
+/// Fills a word with each byte of a row.
 template <typename Word>
 void repeat_bytes(const std::uint8_t* from, int count, std::uint8_t* to) {
   constexpr Word ones = Word(~Word(0)) / 255;

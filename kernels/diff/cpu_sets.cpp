@@ -13,7 +13,7 @@ cv::Scalar scalar(const ChannelSet& set, const RoleValues& values) {
   return result;
 }
 
-/// The rows begin … end of a picture, on the grid of a set.
+/// The rows begin … end of a picture, as a rectangle in the grid of a set.
 cv::Rect strip_of(const Geometry& picture, int index, int begin, int end) {
   const ChannelSet& set = info(picture.format).sets[index];
   const int from = begin >> set.shift_y, to = subsampled(end, set.shift_y);
@@ -124,7 +124,7 @@ std::uint64_t FrameSets::compare(const Frame& frame, int begin, int end, cv::Mat
     }
   }
 
-  cv::Mat most;  // the greatest difference of the channels of each pixel
+  cv::Mat most;  // the largest difference over the channels of each pixel
   for (int i = 0; i < format_.set_count; ++i) {
     const ChannelSet& set = format_.sets[i];
     const cv::Rect rect = strip_of(plan_.analysis, i, begin, end);
@@ -201,7 +201,7 @@ void FrameSets::fill(const Image& dst, const std::vector<Fill>& fills) const {
         for (int c = 0; c < set.channels; ++c) {
           if (set.roles[c] == Role::other) continue;
           const std::uint16_t word = std::uint16_t(colour[std::size_t(set.roles[c])] << format_.shift);
-          // Little-endian: the first bytes of the word are its low ones.
+          // Little-endian: the first bytes of the word are its low bytes.
           std::memcpy(static_cast<char*>(plane.data) + y * plane.pitch + (std::ptrdiff_t(x) * set.channels + c) * bytes,
                       &word, std::size_t(bytes));
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The plan on CUDA: owns the memory, and launches the kernels of a frame. No device code here.
+// The plan on CUDA: owns the memory, and launches the kernels of a frame. Contains no device code.
 //
 //   each frame:  [analysis_scale > 1: cuda_scale.cu]
 //            ->  [mog2: cuda_mog2.cu; adaptive: cuda_adaptive_light.cu, cuda_adaptive_change.cu]
@@ -14,8 +14,8 @@
 //                cuda_looks.cu stores the looks of the changed pixels of cells, also in page-locked host memory
 //   boxes:       cuda_boxes.cu
 //
-// Most frames take one launch (if nothing waits for the opening or for the decision about light) or two. Each launch
-// starts while the launch before it ends (kernels/cuda/overlap.hpp).
+// Most frames need one launch (if nothing waits for the opening or for the decision about light) or two. Each launch
+// starts while the previous launch ends (kernels/cuda/overlap.hpp).
 //
 // Where to change what:
 //   which kernels run, tiles, memory      cuda_schedule.cpp
@@ -63,7 +63,7 @@ class CudaDiff final : public Sequence {
       if (Status status = looks_.allocate(looks_bytes() * frames); !status.ok()) return status;
     const std::size_t record_bytes = schedule_.frame_record_bytes() * frames;
     if (Status status = records_.allocate(record_bytes); !status.ok()) return status;
-    std::memset(records_.data(), 0, record_bytes);  // memory of an earlier plan still has that plan's stamps
+    std::memset(records_.data(), 0, record_bytes);  // memory of an earlier plan still holds the stamps of that plan
     stamps_.resize(frames);
     if (plan().has_adaptive()) {
       const int channels = compared_channels(plan()), width = plan().analysis.width, height = plan().analysis.height;
@@ -140,7 +140,7 @@ class CudaDiff final : public Sequence {
     static_assert(sizeof(State) <= state_bytes);
     params_.state = reinterpret_cast<State*>(kept_.data() + memory.state);
 
-    cuda::FillStream stream;  // kernels also read the unused bytes after rows, though these do not count
+    cuda::FillStream stream;  // kernels also read the padding after rows, although it has no effect
     stream.clear(kept_.data(), memory.kept_bytes);
     if (memory.bits_bytes > 0) stream.clear(bits_.data(), memory.bits_bytes);
     if (params_.unmasked) {
@@ -150,7 +150,8 @@ class CudaDiff final : public Sequence {
     return stream.finish();
   }
 
-  /// The parameters of the opening kernel, which works at the size of the frame, from the parameters for the analysis.
+  /// Derives the parameters of the opening kernel, which works at the frame's size, from the parameters for the
+  /// analysis.
   void set_open_params() {
     KernelParams& p = open_params_ = params_;
     p.tiles_x = schedule_.frame.x;
@@ -161,7 +162,7 @@ class CudaDiff final : public Sequence {
     p.log2_scale = std::uint8_t(plan().log2_scale());
     for (int plane = 0; plane < schedule_.layout.planes; ++plane) {
       p.planes[plane].row_bytes = picture_row_bytes(geometry(), plane);
-      params_.planes[plane].row_bytes = int(small_.planes[plane].pitch);  // own memory
+      params_.planes[plane].row_bytes = int(small_.planes[plane].pitch);  // memory of the plan
     }
   }
 
@@ -187,7 +188,7 @@ class CudaDiff final : public Sequence {
     return status.ok() && frame.compared && plan().measures_looks() ? measure_looks(frame, queue) : status;
   }
 
-  /// Measures the cells of the list, and empties it.
+  /// Measures the cells in the list, and empties the list.
   Status measure_looks(const Frame& frame, Queue queue) {
     LooksArguments looks{looks_job(plan(), frame),
                          params_.final_mask,
@@ -208,7 +209,7 @@ class CudaDiff final : public Sequence {
     Status status = schedule_.scales ? analyse_small(frame, queue) : analyse(frame, queue);
     if (!status.ok() || !open_) return status;
     KernelParams p = open_params_;
-    p.state = params_.state;  // another plan may have handed it over
+    p.state = params_.state;  // another plan may have handed over its state
     p.records = record(frame.slot);
     p.stamp = stamp_;
     if (frame.compared) p.list = list_;
@@ -221,7 +222,7 @@ class CudaDiff final : public Sequence {
     return show_completed(frame, p, queue);
   }
 
-  /// Shows the final mask, filled and with a finer outline. `p`: the parameters of the opening.
+  /// Shows the final mask, filled and with a refined outline. `p`: the parameters of the opening.
   Status show_completed(const Frame& frame, KernelParams& p, Queue queue) const {
     const Geometry& analysis = plan().analysis;
     const bool scales = schedule_.scales;
@@ -233,11 +234,11 @@ class CudaDiff final : public Sequence {
       if (Status status = launch_outlining(outlining, schedule_.layout.sample_bytes == 1, queue.stream); !status.ok())
         return status;
     }
-    // Runs the opening kernel again. This launch opens and spreads nothing, and stores the mask in its present place.
+    // Runs the opening kernel again. This launch neither opens nor spreads the mask, and leaves it in its place.
     p.changed = p.final_mask = shown_;
     p.bits_pitch = p.final_pitch;
     p.log2_scale = p.open_radius = 0;
-    p.detects_light = false;  // if light was switched, the final mask is empty
+    p.detects_light = false;  // if the light was switched, the final mask is empty
     p.records = spare_records_;
     p.list = {};
     return launch(show_, schedule_.frame, p, queue, schedule_.open_shared);
@@ -273,7 +274,7 @@ class CudaDiff final : public Sequence {
   unsigned char* place_of_looks(int slot) const { return looks_.data() + looks_bytes() * std::size_t(slot); }
   unsigned char* record(int slot) const { return records_.data() + schedule_.frame_record_bytes() * std::size_t(slot); }
 
-  /// Compares a picture of the size of the analysis.
+  /// Compares pictures that have the size of the analysis.
   Status analyse(const Frame& frame, Queue queue) {
     if (frame.number == 0) {
       const cudaError_t error = cudaMemsetAsync(params_.state, 0, sizeof(State), queue.stream);
@@ -300,12 +301,12 @@ class CudaDiff final : public Sequence {
     if (Status status = launch(compare_, schedule_.analysis, p, queue); !status.ok()) return status;
     if (!plan().has_mixture() || !plan().detects_light() || !frame.compared) return {};
     mog2::Job job = mixture_job(plan(), frame);
-    job.begin = true;  // if light was switched
+    job.begin = true;  // if the light was switched
     return update_mixture(job, true, queue);
   }
 
-  /// Finds the changed pixels by an adaptive background, and shows the difference if requested. If light was switched
-  /// in the last frame, the first kernel restarts the means with that frame.
+  /// Finds the changed pixels with an adaptive background, and shows the difference if requested. If the light was
+  /// switched in the last frame, the first kernel restarts the means with that frame.
   Status update_adaptive(const Frame& frame, const KernelParams& p, Queue queue) {
     if (std::exchange(steered_, false)) {
       const cudaError_t error =
@@ -342,8 +343,8 @@ class CudaDiff final : public Sequence {
                        int(params_.bits_pitch), params_.state, anew, queue.stream);
   }
 
-  /// Whether a launch may start while the launch before it ends. Not after the kernels of an adaptive background or the
-  /// shrinking kernels: there, overlapping takes a little longer.
+  /// Whether a launch may start while the previous launch ends. After the kernels of an adaptive background or the
+  /// shrinking kernels, overlapping takes slightly longer.
   bool overlaps() const { return device_.major >= 9 && !schedule_.scales && !plan().has_adaptive(); }
   Status launch_open(KernelParams& p, Queue queue) const {
     return launch(open_, schedule_.frame, p, queue, schedule_.open_shared);
@@ -368,7 +369,7 @@ class CudaDiff final : public Sequence {
   // Kernels; null if they do not run:
   const void* const compare_;
   const void* const open_;
-  const void* const show_;  ///< shows the findings of open_, which then shows nothing itself; see Plan::completes()
+  const void* const show_;  ///< shows the findings of open_, which then writes no picture; see Plan::completes()
   AdaptiveKernel light_, change_;
   cuda::DeviceMemory kept_, bits_;
   cuda::HostMemory records_, looks_;
@@ -377,12 +378,12 @@ class CudaDiff final : public Sequence {
   unsigned char *foreground_ = nullptr, *filled_ = nullptr, *shown_ = nullptr, *spare_records_ = nullptr,
                 *model_ = nullptr;
   cuda::Device device_;
-  CellList list_;                      ///< changed cells of a frame; null if no looks are measured
+  CellList list_;                      ///< changed cells of a frame; null if looks are not measured
   std::uint32_t stamp_ = 0;            ///< stamp of the last frame
   std::vector<std::uint32_t> stamps_;  ///< by slot
   Learning* device_learning_ = nullptr;
   std::vector<Learning> learning_;  ///< see steer()
-  bool steered_ = false;            ///< whether learning_ must still be copied to the device
+  bool steered_ = false;            ///< whether learning_ has yet to be copied to the device
 };
 
 }  // namespace

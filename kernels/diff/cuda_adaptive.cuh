@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The pixels of Reference::adaptive on the device: each lane has one.
+// The pixels of Reference::adaptive on the device: one for each lane.
 #pragma once
 
 #include "kernels/cuda/warp.cuh"
@@ -9,13 +9,13 @@
 
 namespace cudavision::diff::adaptive {
 
-/// A pixel of the frame, and its background before the frame.
+/// Loads a pixel of the frame, and its background before the frame.
 template <int channels>
 __device__ __forceinline__ Pixel<channels, float> load(const AdaptiveArrays& of, int at) {
   Pixel<channels, float> pixel;
   for (int c = 0; c < channels; ++c) {
     int fixed = of.frame[c][at];
-    cuda::opaque_register(fixed);  // the conversion of 16 bits is four times slower
+    cuda::opaque_register(fixed);  // converting 16 bits directly is four times slower
     pixel.value[c] = from_fixed(fixed), pixel.mean[c] = of.mean[c][at], pixel.variance[c] = of.variance[c][at];
   }
   return pixel;
@@ -40,22 +40,23 @@ __device__ __forceinline__ void store(const Job& job, std::size_t at, const Riva
   job.stays[at] = std::int16_t(rival.stays), job.stays[job.pixels() + at] = std::int16_t(rival.own_stays);
 }
 
-/// Reads the samples of a channel that lie in a pixel of the analysis, as words of 1, 2 or 4 bytes.
+/// Reads the samples of a channel in a pixel of the analysis, as words of 1, 2 or 4 bytes.
 template <typename T, int scale>
 struct WordBlock {
   const unsigned char* row;  ///< the first word
   std::ptrdiff_t pitch;
-  int row_bytes, down;  ///< bytes of a row, and rows
+  int row_bytes, down;  ///< bytes of a row, and number of rows
   float share;          ///< 1 ÷ number of samples, a power of two
   unsigned own;         ///< byte i is 1 if sample i of a word belongs to the channel
 
-  /// Returns whether the samples can be read so: words are aligned and alike, and the pixel lies in the frame.
+  /// Returns whether the samples can be read in this way: words are aligned and have the same layout, and the pixel is
+  /// inside the frame.
   __device__ __forceinline__ bool set(const Job& job, const ChannelView& channel, int x, int y) {
     constexpr int bytes = sizeof(T);
     const int across = max(scale >> channel.shift_x, 1), step = channel.step;
     down = max(scale >> channel.shift_y, 1), row_bytes = across * step, pitch = channel.pitch;
     share = __int_as_float((127 - 31 + __clz(across * down)) << 23);
-    const int last = min(row_bytes, 4) - 1;  // of the bytes of a word; words have 1, 2 or 4 if pixels have
+    const int last = min(row_bytes, 4) - 1;  // the last byte of a word; words have 1, 2 or 4 bytes if pixels have
     const int first = int(reinterpret_cast<std::uintptr_t>(channel.data)) & last;
     row = channel.at(x * scale >> channel.shift_x, y * scale >> channel.shift_y) - first;
     own = (step == bytes ? 0x01010101u : step == 2 * bytes ? 0x00010001u : 1u) << 8 * (first / bytes);
@@ -91,8 +92,8 @@ struct WordBlock {
   }
 };
 
-/// Sets the means of the samples of the first `count` channels that lie in a pixel of the analysis, as
-/// mean_of_samples(). The first words of all channels are loaded before one is used: the lane waits for memory once.
+/// Sets the means of the samples of the first `count` channels in a pixel of the analysis, like mean_of_samples(). The
+/// first words of all channels are loaded before any is used, so the lane waits for memory only once.
 template <typename T, int scale>
 __device__ __forceinline__ void load_means(const Job& job, int count, int x, int y, float (&mean)[3]) {
   WordBlock<T, scale> blocks[3];
@@ -112,7 +113,7 @@ __device__ __forceinline__ void load_means(const Job& job, int count, int x, int
 #pragma unroll
   for (int c = 0; c < 3; ++c)
     if (c < count) blocks[c].load(0, words[c]);
-  cuda::opaque_register(x);  // the blocks are found again: to keep them would take a third of the registers
+  cuda::opaque_register(x);  // recomputes the blocks: keeping them would take a third of the registers
 #pragma unroll
   for (int c = 0; c < 3; ++c) {
     if (c >= count) continue;
@@ -124,18 +125,18 @@ __device__ __forceinline__ void load_means(const Job& job, int count, int x, int
       block.load(at, words[c]);
       sum = block.add(job, sum, words[c]);
     }
-    mean[c] = mul(float(sum), block.share);  // exact as a division
+    mean[c] = mul(float(sum), block.share);  // exact like a division
   }
 }
 
-/// A pixel as the light is measured.
+/// A pixel for the measurement of light.
 template <int channels>
 struct Sampled {
   float value[channels], mean[channels];  ///< of the frame, and of the background before it
   int recent;                             ///< see Job::recent
 };
 
-/// Sets the samples of the frame, and shows the mean if requested. If `state` says so, the means restart with the
+/// Sets the samples of the frame, and shows the mean if requested. If `state` requests it, the means restart with the
 /// previous frame, or move to its light.
 template <typename T, int channels, int scale>
 __device__ __forceinline__ Sampled<channels> prepare(const Job& job, const State& state, int x, int y) {

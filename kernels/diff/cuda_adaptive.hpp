@@ -10,7 +10,7 @@
 
 namespace cudavision::diff {
 
-/// The arrays of the channels of a Job, each by its own pointer: a lane then finds the address of a number with one
+/// The arrays of the channels of a Job, with a pointer for each channel: a lane then computes an address with one
 /// multiplication.
 struct AdaptiveArrays {
   const std::int16_t* frame[3];
@@ -25,7 +25,7 @@ struct AdaptiveArrays {
     }
   }
 };
-/// The parameters of both kernels. The first uses the job and the state.
+/// The parameters of both kernels. The first kernel uses only the job and the state.
 struct AdaptiveChange {
   adaptive::Job job;
   AdaptiveArrays arrays;
@@ -36,16 +36,16 @@ struct AdaptiveChange {
   std::ptrdiff_t bits_pitch;
   camera::Rule rule;  ///< decides why many pixels changed
 };
-/// A kernel, and how it is launched with an AdaptiveChange.
+/// A kernel, and its launch configuration for an AdaptiveChange.
 struct AdaptiveKernel {
   const void* function = nullptr;
   dim3 grid;
   int threads = 0;
 };
-/// Prepares the frame, measures the light. Width and height: of the analysis.
+/// The kernel that prepares the frame and measures the light. Width and height: of the analysis.
 AdaptiveKernel adaptive_light_kernel(int sample_bytes, int channels, int log2_scale, int width, int height);
-/// Finds the changed pixels, decides why many of them changed (camera.hpp), and learns. The blocks are smaller if the
-/// frame has more of them than run at once.
+/// The kernel that finds the changed pixels, decides why many of them changed (camera.hpp), and learns. The blocks are
+/// smaller if the frame has more blocks than can run at once.
 AdaptiveKernel adaptive_change_kernel(int channels, int width, int height, int multiprocessors);
 
 }  // namespace cudavision::diff

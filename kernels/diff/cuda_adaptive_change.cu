@@ -13,8 +13,8 @@
 //     |   |        |   |   margin 1: changed
 //     |   |        |   |   the tile: a warp stores the bits of 32 pixels as one word, and learns
 //
-//   Neighbours read the means of the same pixels, so new means go to other memory (Job::next_mean).
-//   The block that ends last decides whether the light or the camera changed. In most frames it has nothing to examine.
+//   Neighbours read the means of the same pixels, so new means are written to other memory (Job::next_mean).
+//   The last block to finish decides whether the light or the camera changed. In most frames nothing must be examined.
 //
 // Where to change what:
 //   the arithmetic            adaptive_light.hpp, adaptive_expect.hpp and adaptive_learn.hpp, for both backends
@@ -43,7 +43,7 @@ struct Area {
   static constexpr int width = tile_width + 2 * m, rows = tile_rows + 2 * m, size = width * rows;
 };
 using Whole = Area<margin>;
-/// Cells beside which pixels of the tile and its margin lie.
+/// Numbers of cells whose light affects pixels of the tile and its margin.
 constexpr int cells_across = (Whole::width - 1) / adaptive::cell + 2;
 constexpr int cells_down = (Whole::rows - 1) / adaptive::cell + 2;
 
@@ -59,10 +59,10 @@ struct Shared {
   bool above[Area<1>::size], changed[Area<1>::size];
   adaptive::Rates rates;
   unsigned changed_pixels, difference;  // sums of the tile
-  bool last;                            // whether the block ends last
+  bool last;                            // whether the block is the last one to finish
 };
 
-/// The tile of a block of so many threads.
+/// The tile of a block with `threads` threads.
 template <int threads>
 struct Tile {
   int x0, y0, cell_x, cell_y;  // the first pixel, and the first column and row of cells that are used
@@ -74,8 +74,8 @@ struct Tile {
         cell_y(max(0, (y0 - margin - adaptive::cell / 2) / adaptive::cell)) {}
 };
 
-/// Calls work(i, at_x, at_y, x, y, n) for the pixels of Area<m>, with their place in the area and in the frame. n: how
-/// many pixels of the lane came before. times: how often the loop is unrolled.
+/// Calls work(i, at_x, at_y, x, y, n) for the pixels of Area<m>, with their position in the area and in the frame. n:
+/// number of previous pixels of the lane. times: unrolling factor of the loop.
 template <int m, int times = 16, int threads, typename Work>
 __device__ __forceinline__ void each_pixel(const Tile<threads>& tile, Work work) {
 #pragma unroll times
@@ -92,10 +92,10 @@ __device__ __forceinline__ int index_in_area(int x, int y) {
   return (y + to - from) * Area<to>::width + x + to - from;
 }
 
-/// The index of a pixel in the arrays of a channel. It fits 32 bits.
+/// The index of a pixel in the arrays of a channel. It fits in 32 bits.
 __device__ __forceinline__ int index_of(const Job& job, int x, int y) { return y * job.pitch + x; }
 
-/// Sets the light of the cells, and of each row between two rows of cells.
+/// Computes the light of the cells, and of each row between two rows of cells.
 template <int threads>
 __device__ __forceinline__ void mix_light(const Job& job, const Tile<threads>& tile, Shared& shared) {
   constexpr int cells = cells_down * cells_across, lights = Whole::rows * cells_across;
@@ -140,7 +140,7 @@ __device__ __forceinline__ void load_all(const AdaptiveChange& p, const Tile<thr
   });
 }
 
-/// own: the pixels, if `loaded`.
+/// own: the pixels, if they are `loaded`.
 template <int channels, bool loaded, int threads>
 __device__ __forceinline__ void expect_all(const AdaptiveChange& p, const Tile<threads>& tile, Shared& shared,
                                            const OwnPixels<channels, threads>& own) {
@@ -152,7 +152,7 @@ __device__ __forceinline__ void expect_all(const AdaptiveChange& p, const Tile<t
       const auto pixel = loaded ? own[n] : adaptive::load<channels>(p.arrays, index_of(job, x, y));
       expected = adaptive::expect(pixel, light_at<channels>(job, tile, shared, x, row));
       evidence = adaptive::evidence_of(pixel, expected);
-      // The sample again as an integer, exactly: from the memory, a lane would wait for it.
+      // Recovers the sample exactly as an integer: reading it from memory would make the lane wait.
       const int fixed = to_int(mul(pixel.value[0], 1 / adaptive::fixed_step));
       luma = adaptive::coarse_luma_of(fixed) | adaptive::coarse_luma(expected.value[0]) << 16;
     }
@@ -180,7 +180,7 @@ __device__ __forceinline__ void add_evidence_across(const Tile<threads>&, Shared
   }
 }
 
-/// Sets level and above; returns whether any pixel of this lane is above.
+/// Sets level and above; returns whether any pixel of this lane is above the threshold.
 template <int threads>
 __device__ __forceinline__ bool find_above(const Job& job, const Tile<threads>& tile, Shared& shared) {
   const adaptive::Rates& rates = shared.rates;
@@ -199,7 +199,7 @@ __device__ __forceinline__ bool find_above(const Job& job, const Tile<threads>& 
   return any;
 }
 
-/// Whether the pixel of Area<m> at (x, y), or a pixel beside it, is set. Pixels beyond Area<1> are not set.
+/// Whether the pixel of Area<m> at (x, y), or a neighbour of it, is set. Pixels outside Area<1> are not set.
 template <int m>
 __device__ __forceinline__ bool any_around(const bool (&set)[Area<1>::size], int x, int y) {
   bool any = false;
@@ -248,8 +248,8 @@ __device__ __forceinline__ void clear_shadows(const Job& job, const Tile<threads
   });
 }
 
-/// Learns at pixel (at_x, at_y) of the tile while the background settles. Not inlined, so that it takes no registers
-/// from a settled background.
+/// Learns at pixel (at_x, at_y) of the tile while the background settles. Not inlined, so that a settled background
+/// does not need its registers.
 template <int channels, int threads>
 __device__ __noinline__ void learn_settling(const AdaptiveChange& p, const Tile<threads>& tile, const Shared& shared,
                                             int at_x, int at_y, adaptive::Seen<float> seen) {
@@ -270,7 +270,7 @@ __device__ __noinline__ void learn_settling(const AdaptiveChange& p, const Tile<
   adaptive::store(p.arrays, at, pixel);
 }
 
-/// Stores the changed pixels, and learns. Adds to the counts of the tile. any: whether a pixel of the tile or beside it
+/// Stores the changed pixels, and learns. Adds to the counts of the tile. any: whether a pixel in or next to the tile
 /// is above the threshold.
 template <int channels, int threads>
 __device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile<threads>& tile, Shared& shared, bool any) {
@@ -319,7 +319,7 @@ __device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile<threa
   }
 }
 
-/// Decides why many pixels changed, and tells the host. All threads of the last block call it.
+/// Decides why many pixels changed, and reports it to the host. All threads of the last block call it.
 __device__ __noinline__ void decide(const AdaptiveChange& p) {
   __shared__ camera::Scratch scratch;
   State& state = *p.state;
@@ -359,8 +359,8 @@ __global__ void __launch_bounds__(threads_of(small_blocks),
   bool any = false;
   if (!job.begin) {
     OwnPixels<channels, threads> own;
-    if (!small_blocks) load_all<channels>(p, tile, own);  // before the light, so that lanes wait for memory once
-    // By a warp that has no cell to smooth.
+    if (!small_blocks) load_all<channels>(p, tile, own);  // before the light, so that lanes wait for memory only once
+    // Done by a warp that has no cell to smooth.
     if (threadIdx.x == threads - 1) shared.rates = adaptive::rates_of(job, job.number - state.began);
     if (job.compensates) mix_light(job, tile, shared);
     __syncthreads();

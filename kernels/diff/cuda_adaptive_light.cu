@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::adaptive, first kernel: prepares the frame,
-// and measures the light in cells (see adaptive.hpp).
+// The background of Reference::adaptive, first kernel: prepares the frame, and measures the light in cells (see
+// adaptive.hpp).
 //
 //   grid: the cells of 16 × 16 pixels; a lane has one pixel
 //
 //     samples of the frame; the mean as samples of the reference
 //     bins of the gain of 256 pixels in shared memory     -> warp 0: median
 //     bins of the offsets                                 -> warps 1, 2: medians
-//         a lane has 8 bins; the warp looks where the median was in the last frame, or halves the range of the
-//         median in 9 steps, in which it counts the bins below the middle
+//         a lane has 8 bins; the warp tests the bin of the median in the last frame, or halves the range of the
+//         median in 9 steps, each of which counts the bins below the middle
 //
-//   The block that ends last fills empty cells, round by round; its lanes go over all cells.
-//   In most frames there is none.
+//   The last block to finish fills empty cells, repeatedly; its lanes go over all cells. Most frames have none.
 //
 // Where to change what:
 //   the arithmetic         adaptive.hpp and adaptive_light.hpp, for both backends
@@ -27,7 +26,7 @@ namespace {
 using adaptive::bins, adaptive::empty, adaptive::Job;
 
 constexpr int threads = adaptive::cell * adaptive::cell;
-constexpr std::uint16_t no_bin = 0xffff;  // of a pixel that does not count
+constexpr std::uint16_t no_bin = 0xffff;  // marks a pixel that does not count
 
 struct Shared {
   std::uint16_t bins[3][threads];
@@ -35,8 +34,9 @@ struct Shared {
   bool last;
 };
 
-/// The median of `total` bins of the pixels of a cell. All lanes of a warp compute it together. guess: a bin near it.
-/// In nine of ten cells it is the bin of the last frame, which takes two counts instead of ten.
+/// The median of `total` bins of the pixels of a cell. All lanes of a warp compute it together. guess: a bin near the
+/// median. In nine of ten cells the median is in the same bin as in the last frame, which takes two counts instead of
+/// ten.
 __device__ __forceinline__ float median(const std::uint16_t (&all)[threads], unsigned total, int guess) {
   constexpr int own = threads / 32;
   int mine[own];
@@ -50,7 +50,7 @@ __device__ __forceinline__ float median(const std::uint16_t (&all)[threads], uns
   };
   const unsigned before = count_below(guess), up_to = count_below(guess + 1);
   if (2 * before < total && 2 * up_to >= total) return adaptive::median_in(guess, before, up_to - before, total);
-  int low = 0;  // fewer than half of the values are below it
+  int low = 0;  // fewer than half of the values are below `low`
   unsigned below = 0;
 #pragma unroll
   for (int step = bins / 2; step > 0; step /= 2) {
@@ -103,13 +103,13 @@ __device__ __forceinline__ bool store(const Job& job, Shared& shared, State& sta
       if (!job.begin && shared.light[0] == empty) atomicAdd(&state.empty_cells, 1u);
     }
     const unsigned last = gridDim.x * gridDim.y - 1;
-    shared.last = cuda::ordered_increment(state.cells, last) == last;  // which sets it to 0 again
+    shared.last = cuda::ordered_increment(state.cells, last) == last;  // the increment also resets the counter to 0
   }
   __syncthreads();
   return shared.last;
 }
 
-/// The gain of the frame if no cell has one. All lanes get it.
+/// The gain of the frame, in all lanes, for the case that no cell has a gain.
 __device__ float gain_of_frame(const Job& job) {
   __shared__ unsigned histogram[bins], total;
   __shared__ float gain;
@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(threads, tuning.light_blocks)
   const int x = blockIdx.x * adaptive::cell + threadIdx.x % adaptive::cell,
             y = blockIdx.y * adaptive::cell + threadIdx.x / adaptive::cell;
   const bool inside = job.contains(x, y);
-  // The light is fetched while the lane waits for the samples, without a register for it.
+  // Prefetches the light, without a register, while the lane waits for the samples.
   if (threadIdx.x % 32 == 0 && threadIdx.x / 32 < channels)
     asm volatile("prefetch.global.L2 [%0];" : : "l"(light_before(job)));
   adaptive::Sampled<channels> sampled{};

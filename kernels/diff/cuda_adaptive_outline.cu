@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Refines the outline of the mask of an adaptive background (adaptive_outline.hpp), after it was filled
+// Refines the outline of the mask of an adaptive background (adaptive_outline.hpp), after the mask was filled
 // (cuda_enclosed.cu). The opening kernel shows the result.
 //
-//   grid: (width / 32, height / 8) of the frame; a warp has a word of 32 pixels, a lane one of them
+//   grid: (width / 32, height / 8) of the frame; a warp has a word of 32 pixels, a lane has one of them
 //
-// Lanes away from the outline copy their bit, which is most of them.
+// Most lanes are away from the outline and copy their bit.
 //
 // Where to change what:
 //   which pixels changed      adaptive_outline.hpp, for both backends

@@ -11,7 +11,7 @@
 
 namespace cudavision::diff {
 
-/// Masks are bits, the leftmost pixel lowest; rows of a multiple of 4 bytes.
+/// Masks are bits, the leftmost pixel lowest; the size of a row is a multiple of 4 bytes.
 struct Outlining {
   adaptive::Job job;
   const unsigned char* mask;      ///< mask of the analysis
@@ -21,9 +21,9 @@ struct Outlining {
   std::ptrdiff_t refined_pitch;
 };
 
-/// Errors: resource.
+/// Loads the kernel. Errors: resource.
 Status load_outlining(bool bytes);
-/// `bytes`: whether samples have 8 bits. Errors: resource.
+/// Launches the kernel. `bytes`: whether samples have 8 bits. Errors: resource.
 Status launch_outlining(const Outlining& outlining, bool bytes, cudaStream_t stream);
 
 }  // namespace cudavision::diff

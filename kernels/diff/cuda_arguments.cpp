@@ -16,7 +16,7 @@ std::uint8_t alignment_of(const Plane& plane) {
   return std::uint8_t(alignment);
 }
 
-/// The rules for the samples of a set, in the words of its plane.
+/// Sets the rules for the samples of a set in the words of its plane.
 void set_rules(KernelParams& p, const Plan& plan, int index) {
   const FormatInfo& format = info(plan.geometry.format);
   const RoleValues white = white_values(format), black = black_values(format), tint = tint_values(format);
@@ -50,7 +50,7 @@ void set_rules(KernelParams& p, const Plan& plan, int index) {
   }
 }
 
-/// Addresses of a plane of the frame. Planes that the kernels do not need stay null.
+/// Sets the addresses of a plane of the frame. Planes that the kernels do not need stay null.
 void set_plane(PlaneJob& job, const Plan& plan, const Frame& frame, int plane) {
   const Params& params = plan.params;
   const Plane &src = frame.src.planes[plane], &dst = frame.dst.planes[plane],
@@ -153,7 +153,7 @@ FrameCounts collect_records(const Plan& plan, const Schedule& s, const unsigned 
     for (int tile_x = 0; tile_x < s.frame.x; ++tile_x, tile += s.frame.record_bytes) {
       std::uint32_t stored;
       std::memcpy(&stored, tile, sizeof stored);
-      if (stored != stamp) continue;  // nothing changed: most tiles of most videos
+      if (stored != stamp) continue;  // nothing changed, as in most tiles of most videos
       const auto* counts = reinterpret_cast<const std::uint16_t*>(tile + sizeof stored);
       const int first_x = s.frame.first_x[std::size_t(tile_x)], across = std::min(slots_x, cells.width - first_x);
       for (int y = 0; y < down; ++y) {

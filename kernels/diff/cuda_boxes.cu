@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Fills rectangles, the sides of boxes around moving regions.
 //
-//   grid: a block for each rectangle; its threads go through the pixels row by row
+//   grid: a block for each rectangle; its threads process the pixels row by row
 #include <algorithm>
 #include <iterator>
 
@@ -20,7 +20,7 @@ struct Box {
   std::uint8_t own;        ///< bit c: channel c is written
 };
 struct Boxes {
-  Box boxes[64];  ///< a launch has up to this many
+  Box boxes[64];  ///< the boxes of one launch
 };
 
 template <typename T>

@@ -19,13 +19,13 @@ struct BlockTeam {
     }
   }
   __device__ void add(std::uint32_t& to, std::uint32_t value) const { atomicAdd(&to, value); }
-  /// The sums of all threads, in all of them.
+  /// The sums over all threads, in each of them.
   __device__ camera::Sums sum(camera::Sums own) const {
     __shared__ camera::Sums of_warps[32];
     own.both = cuda::warp_sum(own.both);
     own.frame = cuda::warp_sum(own.frame);
     own.expected = cuda::warp_sum(own.expected);
-    __syncthreads();  // the last sums have been read
+    __syncthreads();  // the previous sums have been read
     if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = own;
     __syncthreads();
     camera::Sums total{0, 0, 0};

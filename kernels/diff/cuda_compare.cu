@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Compares frames, in one read: difference, threshold, output, the reference for later frames,
-// and counts of changed pixels in cells.
+// Compares frames in one pass: difference, threshold, output, the reference for later frames, and counts of changed
+// pixels in cells.
 //
 //   grid: tiles_x × tiles_y tiles; a tile is a block, 32 lanes wide, 16 rows high
 //
@@ -10,12 +10,12 @@
 //     …                                                        |Y0 Y1 Y2 … Y15|
 //                                                   plane 1    |U0 V0 … U7 V7 |
 //
-// In most tiles each strip is whole, or beyond the frame: rows are then accessed as aligned
-// words without further tests.
+// In most tiles each strip is either whole or outside the frame: rows are then accessed as aligned words without
+// further tests.
 //
 // A tile that changed adds its counts in shared memory, and stores them as its own record in page-locked host memory,
-// with the stamp of the frame. Tiles share no counter of cells, no counter must be cleared, and no copy follows the
-// kernel. The host adds the records that have the stamp.
+// with the stamp of the frame. So tiles share no counters, no counter must be cleared, and no copy follows the kernel.
+// The host adds the records that have the current stamp.
 //
 // Where to change what:
 //   another border         the opening: cuda_open.cu (nothing erodes or dilates from beyond the frame); comparing has

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Comparing a tile: see the drawing in cuda_compare.cu.
+// Compares a tile: see the drawing in cuda_compare.cu.
 #pragma once
 
 #include "kernels/cuda/warp.cuh"
@@ -17,11 +17,11 @@ __device__ __forceinline__ bool writes_difference(const KernelParams& p) {
   return writes == Writes::difference || (writes == Writes::chosen && p.writes == Writes::difference);
 }
 
-/// The words of the background: of twice the bytes of a sample.
+/// The words of the background, which has twice the bytes of a sample.
 template <class S, bool background>
 using BackgroundStrip = LaneWords<S, background ? 2 : 1>;
 
-/// Loads the references at (x, y), as stored: r, or the background into `state`.
+/// Loads the references at (x, y), as stored: the frame into r, or the background into `state`.
 template <class S, bool background, bool whole>
 __device__ __forceinline__ void load_references(const KernelParams& p, bool across, int x, int y, LaneWords<S>& r,
                                                 BackgroundStrip<S, background>& state) {
@@ -44,8 +44,8 @@ __device__ __forceinline__ void load_references(const KernelParams& p, bool acro
 }
 
 /// Keeps the frame, converts v and r to sample values, and updates the background. Samples that are not compared become
-/// equal. All samples become equal if the frame has no reference yet. `own`: whether the strip is kept and updated
-/// here.
+/// equal. All samples become equal if the frame has no reference yet. `own`: whether this lane keeps and updates the
+/// strip.
 template <class S, bool background, bool whole>
 __device__ __forceinline__ void prepare_values(const KernelParams& p, bool has_reference, bool own, int x, int y,
                                                LaneWords<S>& v, LaneWords<S>& r,
@@ -76,7 +76,7 @@ __device__ __forceinline__ void prepare_values(const KernelParams& p, bool has_r
   });
 }
 
-/// Pixels that are not counted become equal.
+/// Makes pixels that are not counted equal.
 template <class S>
 __device__ __forceinline__ void equal_where_not_counted(const KernelParams& p, const unsigned (&unmasked)[S::rows],
                                                         const LaneWords<S>& v, LaneWords<S>& r, LaneWords<S>& d) {
@@ -95,8 +95,8 @@ __device__ __forceinline__ void equal_where_not_counted(const KernelParams& p, c
   });
 }
 
-/// Adds the differences of a row of pixels (one value each) to `sum`;
-/// returns one bit for each pixel above the threshold.
+/// Adds the differences of a row of pixels (one value each) to `sum`; returns one bit for each pixel, set if it is
+/// above the threshold.
 template <class S>
 __device__ __forceinline__ unsigned above_threshold(const KernelParams& p,
                                                     const std::uint32_t (&most)[S::quads * S::words_a_quad],
@@ -109,7 +109,7 @@ __device__ __forceinline__ unsigned above_threshold(const KernelParams& p,
     if constexpr (sizeof(typename S::T) == 1) {
       const std::uint32_t word = most[q], low = 0x7f7f7f7f;
       sum = __dp4a(word, 0x01010101u, sum);
-      // The highest bit of a byte: whether the lower 7 bits are greater; then whether all 8 are.
+      // The highest bit of a byte: first whether the lower 7 bits are larger, then whether all 8 are.
       const std::uint32_t lower = (word & low) + (~p.threshold & low);
       std::uint32_t above;  // (word & ~threshold) | (~(word ^ threshold) & lower)
       asm("lop3.b32 %0, %1, %2, %3, 0xb2;" : "=r"(above) : "r"(word), "r"(p.threshold), "r"(lower));
@@ -129,7 +129,7 @@ __device__ __forceinline__ unsigned above_threshold(const KernelParams& p,
   return bits;
 }
 
-/// The shared memory of a block that compares.
+/// The shared memory of a comparing block.
 struct CompareShared {
   std::uint32_t slots[max_slots(compared_tile) + 1];
   std::uint32_t sums[tuning.tile_rows], above[tuning.tile_rows];  ///< of each warp
@@ -137,7 +137,7 @@ struct CompareShared {
 
 /// Finds the changed pixels of a strip whose words are loaded. v, r: as sample values, and as luma if luma is compared;
 /// d: their difference. own: see prepare_values(). counted: the pixels that may change; partly: whether some pixels may
-/// not. Adds the differences to `sum`.
+/// not change. Adds the differences to `sum`.
 template <class S, bool background, Writes writes, bool whole>
 __device__ __forceinline__ void find_changed(const KernelParams& p, bool has_reference, bool own, int x, int y,
                                              const unsigned (&unmasked)[S::rows], bool partly, LaneWords<S>& v,

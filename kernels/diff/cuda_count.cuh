@@ -6,17 +6,17 @@
 
 namespace cudavision::diff {
 
-/// The cell of a coordinate: at / cell_size, exact for coordinates up to 2^14 and cells up to 2^10.
+/// The cell of a coordinate: at / cell_size, exact for coordinates up to 2^14 and cell sizes up to 2^10.
 __device__ __forceinline__ int cell_of(const KernelParams& p, int at) {
   return int(__umulhi(unsigned(at), p.cell_reciprocal));
 }
 
-/// Counts the changed pixels of rows of `pixels` neighbours in shared memory: one slot for each cell of the tile that
-/// begins at (x0, y0). The first row begins at (x, y).
+/// Counts the changed pixels of rows of `pixels` adjacent pixels in shared memory, with one slot for each cell of the
+/// tile that begins at (x0, y0). The first row begins at (x, y).
 template <int pixels, int rows>
 __device__ __forceinline__ void count_bits(const KernelParams& p, int x0, int y0, int x, int y,
                                            const unsigned (&bits)[rows], std::uint32_t* slots) {
-  unsigned left = 0, last = 1u << (rows - 1);  // pixels to count; bit r: row r is the last one of its row of cells
+  unsigned left = 0, last = 1u << (rows - 1);  // last: bit r is set if row r is the last one in its row of cells
 #pragma unroll
   for (int r = 0; r < rows; ++r) left |= bits[r];
   if (!left) return;
@@ -26,7 +26,7 @@ __device__ __forceinline__ void count_bits(const KernelParams& p, int x0, int y0
   std::uint32_t* slot = slots + (cell_y - cell_of(p, y0)) * p.slots_x + cell_x - cell_of(p, x0);
 #pragma unroll 1
   for (int end = (cell_x + 1) * int(p.cell_size) - x;; end += int(p.cell_size), ++slot) {
-    const unsigned here = end >= pixels ? ~0u : (1u << end) - 1;  // of this column of cells and earlier ones
+    const unsigned here = end >= pixels ? ~0u : (1u << end) - 1;  // pixels in this column of cells and earlier columns
     std::uint32_t* at = slot;
     unsigned count = 0;
 #pragma unroll
@@ -44,7 +44,7 @@ __device__ __forceinline__ void count_bits(const KernelParams& p, int x0, int y0
 __device__ __forceinline__ void clear_slots(const KernelParams& p, std::uint32_t* slots) {
   for (int i = threadIdx.x; i < p.slots + 1; i += blockDim.x) slots[i] = 0;
 }
-/// Adds the cells of a tile that changed to the list.
+/// Adds the changed cells of a tile to the list.
 __device__ __forceinline__ void list_cells(const KernelParams& p, int x0, int y0, const std::uint32_t* slots) {
   const CellList& list = p.list;
   for (int i = threadIdx.x; i < p.slots; i += blockDim.x) {

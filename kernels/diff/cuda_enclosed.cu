@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Fills the inside of the outline of an object (enclosed.hpp) in the final mask of the opening. A thread reads the
-// pixels of the analysis from the bits of the frame: one bit of each square.
+// pixels of the analysis from the bits of the frame: one bit from each square.
 //
 //   grid: (words / 32, rows / 4); a thread has a word of 32 pixels
 //
 //                word above, up to `reach` rows
-//         before | word | after                     words beside it: `reach` is at most 32
+//         before | word | after                     adjacent words: `reach` is at most 32
 //                word below
 //
 // Most threads find no changed pixels on either side, and copy their word.
@@ -21,7 +21,7 @@ namespace {
 
 constexpr int words_of_block = 32, rows_of_block = 4;
 
-/// The even bits of a word, in its lower half.
+/// Packs the even bits of a word into its lower half.
 __device__ __forceinline__ std::uint32_t even_bits(std::uint32_t bits) {
   bits &= 0x55555555;
   bits = (bits | bits >> 1) & 0x33333333;
@@ -30,18 +30,18 @@ __device__ __forceinline__ std::uint32_t even_bits(std::uint32_t bits) {
   return (bits | bits >> 8) & 0x0000ffff;
 }
 
-/// A word of pixels of the analysis; those beyond its width are 0.
+/// A word of pixels of the analysis; pixels beyond the width are 0.
 __device__ std::uint32_t word_at(const Enclosing& p, int x, int y) {
   const auto* const row =
       reinterpret_cast<const std::uint32_t*>(p.mask + (std::ptrdiff_t(y) << p.log2_scale) * p.mask_pitch);
-  const int count = 1 << p.log2_scale, bits = 32 >> p.log2_scale;  // words of the frame, and bits that each gives
+  const int count = 1 << p.log2_scale, bits = 32 >> p.log2_scale;  // frame words, and the bits that each gives
   std::uint32_t word = 0;
   for (int i = 0; i < count; ++i) {
     std::uint32_t part = row[x * count + i];
     for (int halving = 0; halving < p.log2_scale; ++halving) part = even_bits(part);
     word |= part << i * bits;
   }
-  const int left = p.width - 32 * x;  // the opening stores no words that lie beyond the frame
+  const int left = p.width - 32 * x;  // the opening stores no words that are entirely outside the frame
   return left < 32 ? word & ((1u << left) - 1) : word;
 }
 
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(words_of_block* rows_of_block) fill(const __gr
     return x + dx < 0 || x + dx >= words ? 0u : word_at(p, x + dx, y + dy);
   });
   const std::uint32_t unmasked = p.unmasked ? reinterpret_cast<const std::uint32_t*>(p.unmasked + y * p.pitch)[x] : ~0u;
-  reinterpret_cast<std::uint32_t*>(p.filled + y * p.pitch)[x] = filled & unmasked;  // what changed is counted
+  reinterpret_cast<std::uint32_t*>(p.filled + y * p.pitch)[x] = filled & unmasked;  // adds only counted pixels
 }
 
 }  // namespace

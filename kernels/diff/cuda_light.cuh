@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Whether light was switched, or the scene cut: decided on the device, in the middle of a frame, without the host.
+// Decides whether the light was switched or the scene was cut: on the device, in the middle of a frame, without the
+// host.
 //
 //   compare   every block: adds its changed pixels to State::above
 //             the last block: above > light_limit, and the reference not too young?
 //                 ->  State::light, State::began, Verdict (for the host); clears the sums
-//   open      if light: nothing changed, and the frame becomes the reference (of a mixture: cuda_mog2.cu runs again,
-//             before)
+//   open      if light: nothing changed, and the frame becomes the reference (for a mixture, cuda_mog2.cu runs again
+//             before that)
 //
-// The kernels follow each other on one stream, so each sees the decision; any number of frames may be in flight.
+// The kernels run in order on one stream, so each sees the decision; any number of frames may be in flight.
 #pragma once
 
 #include <type_traits>
@@ -19,7 +20,7 @@
 
 namespace cudavision::diff {
 
-/// Whether the reference began so late that the frame is not compared yet.
+/// Whether the reference began so recently that the frame is not compared yet.
 __device__ __forceinline__ bool waits_for_reference(const KernelParams& p) {
   return p.interval > 1 && p.number < __ldcg(&p.state->began) + p.interval;
 }
@@ -29,19 +30,20 @@ __device__ __forceinline__ bool waits_for_reference(const KernelParams& p) {
 __device__ __forceinline__ bool is_last_block(State& state, unsigned above) {
   if (above) atomicAdd(&state.above, above);
   const unsigned last = gridDim.x * gridDim.y - 1;
-  return cuda::ordered_increment(state.blocks, last) == last;  // which sets it to 0 again
+  return cuda::ordered_increment(state.blocks, last) == last;  // the increment also resets the counter to 0
 }
 
 /// Adds the sum of the differences of a block, and the number of its changed pixels, which may be 0. The last block of
-/// the grid decides, and tells the host. Called by one thread of each block. State::compared has the sum in its low
-/// bits, and the number of blocks in its high bits: one atomic access serves both.
+/// the grid decides, and reports to the host. Called by one thread of each block. State::compared holds the sum in its
+/// low bits and the number of blocks in its high bits: one atomic access updates both.
 __device__ __forceinline__ void finish_comparison(const KernelParams& p, bool compared, std::uint32_t sum,
                                                   std::uint32_t above) {
   constexpr int sum_bits = 44;  // 2^14 × 2^14 pixels of 16 bits
   constexpr unsigned long long block = 1ull << sum_bits;
   State& state = *p.state;
-  // A block with changed pixels releases its count with its sum. The adds of other blocks pass it on, because each
-  // reads and writes the sum in one step, and the last block acquires it. Blocks without changed pixels need no order.
+  // A block with changed pixels releases its count together with its sum. The additions of other blocks pass it on,
+  // because each reads and writes the sum in one step, and the last block acquires it. Blocks without changed pixels
+  // need no ordering.
   if (above) atomicAdd(&state.above, above);
   const unsigned long long before =
       above ? cuda::ordered_add(state.compared, block + sum) : atomicAdd(&state.compared, block + sum);
@@ -57,7 +59,7 @@ __device__ __forceinline__ void finish_comparison(const KernelParams& p, bool co
   *p.verdict = {compared, light ? Cause::light : Cause::none, 0, 0, (before & (block - 1)) + sum};
 }
 
-/// Makes the frame the reference: the share of this block, row by row of all planes.
+/// Makes the frame the reference. Each block copies its share of the rows of all planes.
 ///
 ///     src |s s s s …|  ->  first      |s s s s …|        as stored
 ///                      ->  background |S · S · …|        sample values with 8 or 16 fractional bits

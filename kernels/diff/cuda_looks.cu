@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Measures the changed pixels of the cells of a list (looks.hpp, structure.hpp), from the bits of the final mask. Runs
-// after the kernel that counted, which stored the list and the mask.
+// after the kernel that counts, which stores the list and the mask.
 //
-//   grid: at most as many blocks as run at once; a warp takes 2 cells of the list at a time, or one if cells are large
+//   grid: at most as many blocks as can run at once; a warp takes 2 cells of the list at a time, or 1 large cell
 //
 //     | cell | cell |     a group of 16 lanes has a cell (the warp has a large one)
 //
-//     1. Count the changed pixels: each lane has every 16th row. For a cell that does not move, only the
-//        extent is measured.
-//     2. Measure: a lane has runs of 4 pixels of a row, or pixels if the analysis is smaller than the frame.
+//     1. Count the changed pixels: each lane has every 16th row. For a cell that does not move, only the extent is
+//        measured.
+//     2. Measure: a lane has runs of 4 pixels of a row, or single pixels if the analysis is smaller than the frame.
 //                        | lane 0 | lane 1 | lane 2 | lane 3 |     a cell of 16 pixels
 //                        | lane 4 | lane 5 | lane 6 | lane 7 |     … 4 rows, then the next 4
 //     3. Add up the sums of the lanes of a group. Each lane stores a word of 8 bytes of the entry in page-locked
-//        host memory. Entries are contiguous, because the bus transfers contiguous data in half of the time.
+//        host memory. Entries are contiguous, because the bus transfers contiguous data in half the time.
 //
 // Where to change what:
 //   what is measured of a pixel      looks.hpp and structure.hpp, for both backends
@@ -29,12 +29,12 @@ namespace cudavision::diff {
 namespace {
 
 constexpr int threads = 128;
-/// All of them run at once, and most find nothing to do.
+/// All blocks run at once, and most find nothing to do.
 constexpr int blocks_of_multiprocessor = 8;
-/// Lanes that have a cell.
+/// The number of lanes that process a cell.
 constexpr int lanes_of_cell(int cell_size) { return cell_size < 64 ? 16 : 32; }
 
-/// Bits of a word at column `first` of the word that lie in columns begin … end − 1.
+/// The bits of a word whose first column is `first` that lie in columns begin … end − 1.
 __device__ __forceinline__ std::uint32_t columns(int first, int begin, int end) {
   std::uint32_t bits = ~0u;
   if (begin > first) bits &= begin - first >= 32 ? 0 : ~0u << (begin - first);
@@ -65,7 +65,7 @@ __device__ __forceinline__ bool changed_at(const LooksArguments& p, int x, int y
   return p.mask[(y << p.job.log2_scale) * p.mask_pitch + at / 8] >> at % 8 & 1;
 }
 
-/// The sum of the values of a group of lanes, in each of them.
+/// The sum over a group of lanes, in each of them.
 template <int Lanes, typename Value>
 __device__ __forceinline__ Value group_sum(Value value) {
 #pragma unroll
@@ -73,7 +73,7 @@ __device__ __forceinline__ Value group_sum(Value value) {
   return value;
 }
 
-/// What a lane has seen of a cell. Its sums fit 32 bits, because it has at most 1024 × 1024 ÷ 32 pixels.
+/// The findings of a lane for a cell. The sums fit in 32 bits, because a lane has at most 1024 × 1024 ÷ 32 pixels.
 struct Share {
   int left = 0xffff, top = 0xffff, right = 0, bottom = 0;
   std::uint32_t pixels = 0, luma = 0, luma_squares = 0;
@@ -85,11 +85,11 @@ struct Share {
     luma += looks.luma, luma_squares += looks.luma * looks.luma;
     cb += looks.cb, cr += looks.cr;
   }
-  /// Adds those of the 4 pixels starting at (x, y) whose bit is set. Their luma is an aligned word of bytes. Loads
-  /// unconditionally, so that the loads of several rows overlap.
+  /// Adds those of the 4 pixels beginning at (x, y) whose bit is set. Their luma is an aligned word of bytes. Loads are
+  /// unconditional, so that the loads of several rows overlap.
   __device__ __forceinline__ void add_word(const LooksArguments& p, int x, int y, std::uint32_t bits) {
     const LooksJob& job = p.job;
-    const std::uint32_t which = (bits * 0x00204081u & 0x01010101u) * 0xff;  // bit k: byte k
+    const std::uint32_t which = (bits * 0x00204081u & 0x01010101u) * 0xff;  // byte k: bit k
     const std::uint32_t word = word_at(job.channels[0], x, y);
     luma = __dp4a(word & which, 0x01010101u, luma);
     luma_squares = __dp4a(word & which, word & which, luma_squares);
@@ -115,7 +115,7 @@ struct Share {
   static __device__ __forceinline__ std::uint32_t word_at(const ChannelView& channel, int x, int row) {
     return *reinterpret_cast<const std::uint32_t*>(channel.data + row * channel.pitch + x);
   }
-  /// The sums of the lanes of a group, in each of them.
+  /// The sums over the lanes of a group, in each of them.
   template <int Lanes>
   __device__ __forceinline__ CellLooks sum(bool only_extents, bool votes_too) const {
     const auto most = [](int value) {
@@ -142,8 +142,8 @@ struct Share {
   }
 };
 
-/// Measures a cell by a group of lanes, which lie beside each other, in as many rows as there is room for. `lane`: the
-/// number of this one in its group. sums, votes: whether more than the extent is measured.
+/// Measures a cell with a group of lanes, which are arranged side by side in as many rows as fit. `lane`: the number of
+/// this lane in its group. sums, votes: whether more than the extent is measured.
 template <typename T, int Lanes>
 __device__ __forceinline__ Share measure_cell(const LooksArguments& p, int x, int y, int lane, bool sums, bool votes) {
   const LooksJob& job = p.job;
@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(threads, blocks_of_multiprocessor)
   __shared__ std::uint32_t number;
   cuda::wait_for_previous();
   if (threadIdx.x == 0) {
-    auto* const both = reinterpret_cast<unsigned long long*>(p.count);  // the count in the low half, blocks above
+    auto* const both = reinterpret_cast<unsigned long long*>(p.count);  // the count is the low half, blocks the high
     const unsigned long long before = atomicAdd(both, 1ull << 32);
     number = std::uint32_t(before);
     if (blockIdx.x == 0) reinterpret_cast<LooksHead*>(p.found)->count = number;

@@ -6,13 +6,13 @@
 
 namespace cudavision::diff {
 
-/// Loads the bits for the pixels of a strip at x from a row of bits.
+/// Loads the bits of the pixels of a strip at x from a row of bits.
 template <class S>
 __device__ __forceinline__ unsigned load_bits(const unsigned char* row, int x) {
   if (S::pixels == 16) return *reinterpret_cast<const std::uint16_t*>(row + (x >> 3));
   return S::pixels == 8 ? row[x >> 3] : row[x >> 3] >> (x & 4) & 15;
 }
-/// Stores them. All lanes of the warp call this.
+/// Stores such bits. All lanes of the warp call this function.
 template <class S>
 __device__ __forceinline__ void store_bits(unsigned char* row, int x, unsigned bits) {
   if (S::pixels == 16) {
@@ -25,7 +25,7 @@ __device__ __forceinline__ void store_bits(unsigned char* row, int x, unsigned b
   }
 }
 
-/// Bits for the pixels of a strip row that lie in the frame.
+/// The bits of the pixels of a strip row that are in the frame.
 template <class S>
 __device__ __forceinline__ unsigned bits_in_frame(const KernelParams& p, int x, int y) {
   constexpr unsigned all = (1u << S::pixels) - 1;
@@ -34,7 +34,7 @@ __device__ __forceinline__ unsigned bits_in_frame(const KernelParams& p, int x, 
   return left >= S::pixels ? all : (1u << left) - 1;
 }
 
-/// From the low 4 bits to one value for each pixel of a quad: all ones or zero.
+/// Expands the low 4 bits to one value for each pixel of a quad: all ones or zero.
 template <typename T>
 __device__ __forceinline__ void expand_quad(unsigned bits, std::uint32_t (&words)[sizeof(T)]) {
   bits &= 15;
@@ -47,12 +47,12 @@ __device__ __forceinline__ void expand_quad(unsigned bits, std::uint32_t (&words
   }
 }
 
-/// Sets both bits 2i and 2i + 1 if any of them is set.
+/// Sets both bits 2i and 2i + 1 if either is set.
 __device__ __forceinline__ unsigned pairs_of(unsigned bits) {
   const unsigned even = (bits | bits >> 1) & 0x5555;
   return even | even << 1;
 }
-/// The even bits of 16, packed into the low 8.
+/// Packs the even bits of the low 16 into the low 8.
 __device__ __forceinline__ unsigned even_of(unsigned bits) {
   bits &= 0x5555;
   bits = (bits | bits >> 1) & 0x3333;
@@ -60,15 +60,15 @@ __device__ __forceinline__ unsigned even_of(unsigned bits) {
   return (bits | bits >> 4) & 0x00ff;
 }
 
-/// Bit i of the low 4: whether any of the bits 4i … 4i + 3 is set.
+/// Sets bit i of the low 4 if any of the bits 4i … 4i + 3 is set.
 __device__ __forceinline__ unsigned fours_of(unsigned bits) {
   bits |= bits >> 1;
   bits = (bits | bits >> 2) & 0x1111;
   return (bits | bits >> 3 | bits >> 6 | bits >> 9) & 15;
 }
 
-/// Selector for __byte_perm that repeats the value of each pixel (in two words) for its channels: word w of a quad of C
-/// interleaved channels.
+/// The selector for __byte_perm that repeats the value of each pixel (in two words) for all its channels: word w of a
+/// quad of C interleaved channels.
 template <typename T, int C>
 __device__ constexpr unsigned value_selector(int w) {
   unsigned selector = 0;
@@ -80,8 +80,8 @@ __device__ constexpr unsigned value_selector(int w) {
   return selector;
 }
 
-/// Masks for the samples of a row of words, from bits for the pixels of the strip.
-/// A subsampled sample is set if any of its pixels is.
+/// Masks for the samples of a row of words, from bits for the pixels of the strip. A subsampled sample is set if any of
+/// its pixels is set.
 template <class S, class P, int N>
 __device__ __forceinline__ void expand_piece(const KernelParams& p, const unsigned (&rows)[S::rows], int row,
                                              std::uint32_t (&mask)[N]) {
@@ -93,7 +93,7 @@ __device__ __forceinline__ void expand_piece(const KernelParams& p, const unsign
     if (S::shift_x == 1) bits = P::C == 1 ? even_of(pairs_of(bits)) : pairs_of(bits);
     if (S::shift_x == 2) bits = fours_of(bits);
   }
-  // Interleaved Cb and Cr of half width are as many samples as pixels.
+  // Interleaved Cb and Cr of half width have as many samples as there are pixels.
   constexpr int C = P::first || S::shift_x == 0 ? P::C : 1;
 #pragma unroll
   for (int q = 0; q < N / (C * W); ++q) {

@@ -4,10 +4,10 @@
 //   grid: (width / 64, height); a lane has one pixel; a warp stores the bits of 32 pixels as one word
 //
 // Most modes of a pixel keep their variance and means, which are then not written. In random pictures this saves a
-// fifth of all bytes.
+// fifth of the memory traffic.
 //
-// If light was switched (cuda_light.cuh), update_anew updates the frame a second time, and the mixtures restart with
-// it.
+// If the light was switched (cuda_light.cuh), update_anew processes the frame a second time, and the mixtures restart
+// with it.
 //
 // Where to change what:
 //   the model              mog2.hpp, for both backends
@@ -39,7 +39,8 @@ __global__ void __launch_bounds__(tuning.mixture_threads, tuning.mixture_blocks[
   update_row<T, C>(job, foreground, pitch, state, blockIdx.y);
 }
 
-/// Has fewer blocks than rows, because nearly all launches end at once. A loop in update() would need 8 more registers.
+/// The grid has fewer blocks than rows, because nearly all launches end at once. A loop in update() would cost 8
+/// registers.
 template <typename T, int C>
 __global__ void __launch_bounds__(tuning.mixture_threads)
     update_anew(const __grid_constant__ mog2::Job job, unsigned char* foreground, int pitch, const State* state) {

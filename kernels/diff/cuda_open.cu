@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Opens the mask that the comparing kernel stored as bits (erosion, then dilation, with a square of 2·radius + 1
 // pixels), spreads it over the pixels of the frame if the analysis is smaller than the frame, counts the changed pixels
-// in cells, and shows them. It also runs without opening (radius 0) if it must wait for the decision whether light was
-// switched (cuda_light.cuh). If light was switched, nothing changed, and the blocks make the frame the reference.
+// in cells, and shows them. It also runs without opening (radius 0) if it must wait for the decision about the light
+// (cuda_light.cuh). If the light was switched, nothing changed, and the blocks make the frame the reference.
 //
-//   grid: the tiles of the frame, of 16 rows. A warp opens a part: 30 words of 32 pixels (15 in small frames, see
-//   Opened), a word a lane
+//   grid: the tiles of the frame, of 16 rows. A warp opens a part: 30 words of 32 pixels (15 in small frames; see
+//   Opened), one word per lane
 //
 //        lane 0 | lane 1 | … | lane 30 | lane 31       lanes 0 and 31 have the words beside the part
 //       +-------+--------+---+---------+-------+ - 2   words of the 8 rows are loaded
@@ -14,12 +14,11 @@
 //       |       |                      |       |       rows of the part
 //       +-------+--------+---+---------+-------+ + 2
 //
-// This is for a radius of 1. Larger radii go through shared memory, and all warps of the block work together.
+// The drawing is for a radius of 1. Larger radii use shared memory, and all warps of the block work together.
 //
 // Then each lane takes the bits of its strips (cuda_compare.cu) from the lanes that have them. If the comparison has
 // already shown the changes before the opening, only strips with pixels that the opening removed are shown again, and
-// tiles without changed pixels are skipped.
-// At a scale of 2, spread before:
+// tiles without changed pixels are skipped. At a scale of 2, the bits are spread first:
 //
 //        changed of the analysis   |0 1 1 0 …|
 //        pixels of the frame       |0 0 1 1 1 1 0 0 …|  in each of 2 rows
@@ -45,7 +44,7 @@ __global__ void __launch_bounds__(S::threads) open_mask(const __grid_constant__ 
   open_tile<S, writes, wide>(p, int(blockIdx.x) - tile_y * p.tiles_x, tile_y, slots);
 }
 
-/// What is left of a Shape where nothing is shown.
+/// The fields of a Shape that are needed if nothing is shown.
 template <typename T_, int pixels_, int rows_>
 struct Unshown {
   using T = T_;

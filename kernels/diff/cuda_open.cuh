@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Opening a tile: see the drawing in cuda_open.cu.
+// Opens a tile: see the drawing in cuda_open.cu.
 #pragma once
 
 #include "kernels/diff/cuda_count.cuh"
@@ -8,16 +8,16 @@
 
 namespace cudavision::diff {
 
-/// The place where a warp of an opening block works.
+/// The part of a tile that a warp of an opening block processes.
 template <class S, bool wide>
 struct OpenedPart {
   static constexpr int warps = S::threads / 32, parts = Opened::parts(wide), words = Opened::words(wide),
                        pixels = 32 * words;
-  static constexpr int rows = S::tile_rows * parts / warps;  ///< of a warp
+  static constexpr int rows = S::tile_rows * parts / warps;  ///< rows of a warp
   static_assert(rows % S::rows == 0 && rows > 0);
-  /// Of the frame: the first pixel, and the first of the lane, which is beside the part for lane 0.
+  /// In the frame: the first pixel of the part, and the first pixel of the lane, which is outside the part for lane 0.
   int begin, lane, x, y;
-  /// Of the analysis: the first pixel of the word of the lane, the row for y, the size.
+  /// In the analysis: the first pixel of the lane's word, the row for y, and the size.
   int word_x, row, width, height;
 
   __device__ __forceinline__ OpenedPart(const KernelParams& p, int tile_x, int tile_y) {
@@ -33,18 +33,18 @@ struct OpenedPart {
   }
 };
 
-/// The bits of a word that lie in the frame. x: its first pixel.
+/// The bits of a word that are in the frame. x: the first pixel of the word.
 __device__ __forceinline__ std::uint32_t word_in_frame(int x, int width) {
   const int left = width - x;
   return x < 0 || left <= 0 ? 0 : left >= 32 ? ~0u : (1u << left) - 1;
 }
-/// The bits of a word and a row of the analysis; bits beyond the frame are 1.
+/// The bits of a word in a row of the analysis; bits outside the frame are 1.
 __device__ __forceinline__ std::uint32_t load_word(const KernelParams& p, int x, int y, int height, std::uint32_t in) {
   if (in == 0 || y < 0 || y >= height) return ~0u;
   return __ldcg(reinterpret_cast<const std::uint32_t*>(p.changed + y * p.bits_pitch + (x >> 3))) | ~in;
 }
 
-/// Opens the rows of a warp by a radius of 1 (or not: radius 0), in registers.
+/// Opens the rows of a warp with a radius of 1 (radius 0: does not open them), in registers.
 template <int rows>
 __device__ __forceinline__ void open_by_one(const KernelParams& p, int x, int y, int width, int height,
                                             std::uint32_t (&opened)[rows]) {
@@ -80,13 +80,12 @@ __device__ __forceinline__ void open_by_one(const KernelParams& p, int x, int y,
   for (int i = 0; i < rows; ++i) opened[i] = words[i] | words[i + 1] | words[i + 2];
 }
 
-/// Opens the middle of three words along the row. `in`: the bits in the frame; bits beyond it are 1 in `words`.
+/// Opens the middle of three words along the row. `in`: the bits in the frame; bits outside it are 1 in `words`.
 __device__ __forceinline__ std::uint32_t open_row(const std::uint32_t (&words)[3], const std::uint32_t (&in)[3],
                                                   int radius) {
   std::uint32_t before = words[0], middle = words[1], after = words[2];
 #pragma unroll 1
-  for (int s = 1; s <= radius;
-       ++s) {  // in the words before and after, only bits near the middle are needed and correct
+  for (int s = 1; s <= radius; ++s) {  // before and after: only bits near the middle are correct
     before &= words[0] << s & __funnelshift_r(words[0], words[1], s);
     middle &= __funnelshift_l(words[0], words[1], s) & __funnelshift_r(words[1], words[2], s);
     after &= __funnelshift_l(words[1], words[2], s) & words[2] >> s;
@@ -98,7 +97,7 @@ __device__ __forceinline__ std::uint32_t open_row(const std::uint32_t (&words)[3
   return grown;
 }
 
-/// Opens the rows of all warps of a block by any radius, through shared memory.
+/// Opens the rows of all warps of a block with any radius, through shared memory.
 template <class S, bool wide>
 __device__ __noinline__ void open_by_more(const KernelParams& p, int tile_x, int tile_y, std::uint32_t* shared,
                                           std::uint32_t (&opened)[OpenedPart<S, wide>::rows]) {
@@ -136,7 +135,7 @@ __device__ __noinline__ void open_by_more(const KernelParams& p, int tile_x, int
   }
 }
 
-/// Repeats each of the low 32 >> log2_scale bits until they fill a word.
+/// Repeats each of the low 32 >> log2_scale bits so that they fill a word.
 __device__ __forceinline__ std::uint32_t spread_bits(std::uint32_t bits, int log2_scale) {
 #pragma unroll 1
   for (int i = 0; i < log2_scale; ++i) {
@@ -164,9 +163,9 @@ __device__ __forceinline__ void spread_rows(int log2_scale, int x, int word_x, s
   for (int i = 0; i < rows; ++i) words[i] = lane > 0 ? spread[i] : 0;
 }
 
-/// Shows the changed pixels of a warp. changed: bits of the 32 pixels of a lane, see OpenedPart; `shared` has room for
-/// them. removed: removed pixels, also in shared memory, so that only strips with such pixels are shown; or null. The
-/// loop has few instructions, because fetching them takes most of the time of small frames.
+/// Shows the changed pixels of a warp. changed: bits of the 32 pixels of a lane (see OpenedPart); `shared` has room for
+/// them. removed: the removed pixels in shared memory, so that only strips with such pixels are shown; null: all are
+/// shown. The loop has few instructions, because fetching instructions takes most of the time for small frames.
 template <class S, Writes writes, int rows, class Part>
 __device__ __forceinline__ void show_part(const KernelParams& p, const Part& part, const std::uint32_t (&changed)[rows],
                                           std::uint32_t* shared, const std::uint32_t* removed) {
@@ -207,8 +206,8 @@ __device__ __forceinline__ void show_part(const KernelParams& p, const Part& par
   }
 }
 
-/// Whether a tile has nothing to open and nothing to clear. All threads of a block call it. It also waits until the
-/// slots are cleared. Opening only removes pixels, so only the pixels of the tile itself matter.
+/// Whether a tile has nothing to open and nothing to clear. All threads of a block call this function, which also waits
+/// until the slots are cleared. Opening only removes pixels, so only the pixels in the tile matter.
 template <class S, bool wide>
 __device__ __forceinline__ bool skips_tile(const KernelParams& p, int tile_x, int tile_y) {
   bool found = !p.found_tiles;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Reading and writing the words of a strip.
+// Reads and writes the words of a strip.
 #pragma once
 
 #include <cstring>
@@ -9,20 +9,20 @@
 
 namespace cudavision::diff {
 
-/// Alignment for the widest access to this many words.
+/// The alignment that the widest access to this many words needs.
 constexpr int words_alignment(int words) { return strip_alignment(4 * words); }
-/// The type of this access.
+/// The vector type for this access.
 template <int N>
 using WordsVector = std::conditional_t<words_alignment(N) == 16, uint4,
                                        std::conditional_t<words_alignment(N) == 8, uint2, std::uint32_t>>;
 
-/// A row of words as a value: it stays in registers where a function takes or returns it.
+/// A row of words as a value, which stays in registers when a function takes or returns it.
 template <int N>
 struct Words {
   std::uint32_t of[N];
 };
 
-// Words at the end of a row, or of badly aligned planes. Not inlined and not unrolled, because they are rare.
+// Loads words at the end of a row, or of badly aligned planes. Not inlined and not unrolled, because they are rare.
 template <int N>
 __device__ __noinline__ Words<N> load_some(const unsigned char* from, int bytes, int alignment) {
   Words<N> words{};
@@ -52,9 +52,9 @@ __device__ __forceinline__ unsigned char* place_in(const View& view, int byte, i
   return at;
 }
 
-/// Loads whole words. picture: from a picture of the caller, which is read once and so leaves the caches first;
-/// otherwise from memory of the plan, which the next frames read again. Constant loads are not used: the compiler may
-/// move them before the wait for the previous launch (kernels/cuda/overlap.hpp).
+/// Loads whole words. picture: from a picture of the caller, which is read once and is therefore evicted first from the
+/// caches; otherwise from memory of the plan, which the next frames read again. Constant loads are not used, because
+/// the compiler may move them before the wait for the previous launch (kernels/cuda/overlap.hpp).
 template <bool picture, int N>
 __device__ __forceinline__ void load_words(const unsigned char* from, std::uint32_t (&words)[N]) {
   using Vector = WordsVector<N>;
@@ -78,7 +78,7 @@ __device__ __forceinline__ void store_words(unsigned char* to, const std::uint32
   }
 }
 
-/// Loads the words at a byte of a row. Words beyond the row are zero.
+/// Loads the words at a byte of a row. Words beyond the end of the row are zero.
 template <bool picture, int N>
 __device__ __forceinline__ void load_row(const View& view, int row_bytes, int alignment, int byte, int row,
                                          std::uint32_t (&words)[N]) {
@@ -92,7 +92,7 @@ __device__ __forceinline__ void load_row(const View& view, int row_bytes, int al
     for (int i = 0; i < N; ++i) words[i] = some.of[i];
   }
 }
-/// Stores them, to a picture of the caller.
+/// Stores words to a picture of the caller.
 template <int N>
 __device__ __forceinline__ void store_row(const View& view, int row_bytes, int alignment, int byte, int row,
                                           const std::uint32_t (&words)[N]) {
@@ -106,7 +106,7 @@ __device__ __forceinline__ void store_row(const View& view, int row_bytes, int a
     store_some(at, min(4 * N, row_bytes - byte), alignment, some);
   }
 }
-// The functions above for rows that are aligned and long enough: for memory of the plan, and for whole strips
+// The same functions for rows that are aligned and long enough: for memory of the plan, and for whole strips
 // (KernelParams::whole_width).
 template <bool picture, int N>
 __device__ __forceinline__ void load_whole(const View& view, int byte, int row, std::uint32_t (&words)[N]) {
@@ -117,7 +117,7 @@ __device__ __forceinline__ void store_whole(const View& view, int byte, int row,
   store_words<picture>(place_in(view, byte, row), words);
 }
 
-/// Byte and row of the words of a lane in a plane.
+/// The byte and the row of the words of a lane in a plane.
 template <class S, class P>
 __device__ __forceinline__ int byte_of(int x) {
   return (P::first ? x : x >> S::shift_x) * P::C * int(sizeof(typename S::T));
@@ -136,7 +136,7 @@ template <class S, int N>
 __device__ __forceinline__ void to_stored(const KernelParams& p, std::uint32_t (&words)[N]) {
   if constexpr (sizeof(typename S::T) == 2) {
 #pragma unroll
-    for (int i = 0; i < N; ++i) words[i] <<= p.shift;  // the low sample has `shift` zero bits on top
+    for (int i = 0; i < N; ++i) words[i] <<= p.shift;  // the low sample has `shift` zero bits at the top
   }
 }
 
@@ -146,8 +146,7 @@ __device__ __forceinline__ void clear_words(std::uint32_t (&words)[N]) {
   for (int i = 0; i < N; ++i) words[i] = 0;
 }
 
-/// Loads the strip of the source at (x, y), as stored. It is zero if not `across`, which means beyond the end of the
-/// row.
+/// Loads the strip of the source at (x, y), as stored. It is zero if not `across`: beyond the end of the row.
 template <class S, bool whole>
 __device__ __forceinline__ void load_source(const KernelParams& p, bool across, int x, int y, LaneWords<S>& strip) {
   each_piece<S>([&](auto piece, int plane, int row, auto of) {

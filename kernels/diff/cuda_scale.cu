@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Frames at a reduced size (Params::analysis_scale): shrinks a frame before the comparison, and enlarges the shown
+// Frames at a reduced size (Params::analysis_scale): shrinks frames before the comparison, and enlarges the shown
 // difference.
 //
-//   grid: (width / 256, height, channels) of the picture that is written; a thread has one sample
+//   grid: (width / 256, height, channels) of the written picture; a thread has one sample
 //
 //   shrink    |s s s s|s s s s|…        enlarge   |a|b|…  ->  |a a a a|b b b b|…     here with scale = 4
 //             |s s s s|s s s s|…   ->  |a|b|…                 |a a a a|b b b b|…

@@ -33,7 +33,7 @@ Tiles tiles_of(const Geometry& picture, int width, int rows, int cell_size) {
   return tiles;
 }
 
-/// Whether kernels copy channels to the output that lie beside channels with colours.
+/// Whether kernels copy channels to the output that share a plane with colour channels.
 bool has_copied(const FormatInfo& format) {
   for (int i = 0; i < format.color_sets(); ++i)
     for (int c = 0; c < format.sets[i].channels; ++c)
@@ -65,12 +65,12 @@ Schedule make_schedule(const Plan& plan) {
   schedule.wide = plan.geometry.width * plan.geometry.height >= tuning.wide_pixels;
   schedule.analysis = tiles_of(plan.analysis, 32 * pixels, tuning.tile_rows, params.cell_size);
   schedule.frame = schedule.analysis;
-  // Shared memory: the slots of cells, then rows of words, which are shown, or which the opening by more than 1 needs.
+  // Shared memory: the slots of cells, then rows of words that are shown, or that an opening by more than 1 needs.
   if (schedule.opens) {
     schedule.frame = tiles_of(plan.geometry, Opened::width(schedule.wide), tuning.tile_rows, params.cell_size);
     const int rows = tuning.tile_rows / params.analysis_scale, radius = params.open_radius;
     const int loaded = std::max(rows + 4 * radius, tuning.tile_rows), opened = rows + 2 * radius;
-    const int shown = schedule.corrects ? tuning.tile_rows : 0;  // rows of words that the opening took away
+    const int shown = schedule.corrects ? tuning.tile_rows : 0;  // rows of words that hold removed pixels
     const int words = Opened::parts(schedule.wide) * 32 * ((radius > 1 ? loaded + opened : tuning.tile_rows) + shown);
     schedule.open_shared = sizeof(std::uint32_t) * std::size_t(schedule.frame.slots + 1 + words);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Pixels in the shadow of a background (see Shadow in arithmetic.hpp). A lane tests its changed pixels one by one.
+// Finds pixels in the shadow of a background (see Shadow in arithmetic.hpp). A lane tests its changed pixels one by
+// one.
 //
 //   |Y0 Y1 Y2 Y3 … |    pixel 2: samples Y2, U1, V1 of the frame, and of the background
 //   |U0 V0 U1 V1 … |
@@ -38,7 +39,7 @@ __device__ __forceinline__ void pixel_samples(const KernelParams& p, const LaneW
   }
 }
 
-/// Clears the bits of the pixels in shadow. Not inlined, because most pixels did not change.
+/// Clears the bits of pixels in shadow. Not inlined, because most pixels are unchanged.
 template <class S>
 __device__ __noinline__ unsigned clear_shadows(const KernelParams& p, const LaneWords<S>& v,
                                                const LaneWords<S>& background, int row, unsigned bits) {

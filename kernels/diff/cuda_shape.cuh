@@ -10,7 +10,7 @@ namespace cudavision::diff {
 
 using cuda::Quad;
 
-/// The place of a tile of the comparison and of a lane in it, in pixels. A warp is one row of lanes.
+/// The position of a compared tile, and of a lane in it, in pixels. A warp is one row of lanes.
 template <class S>
 struct TilePlace {
   int x0, y0, x, y;
@@ -23,23 +23,23 @@ struct TilePlace {
   }
 };
 
-/// The words of a lane: rows of plane 0, and one row of each other plane;
-/// `scale` times as many words for wider samples.
+/// The words of a lane: rows of plane 0, and one row of each other plane; `scale` times as many words for wider
+/// samples.
 template <class S, int scale = 1>
 struct LaneWords {
   std::uint32_t first[S::rows][scale * S::words0];
   std::uint32_t rest[S::planes > 1 ? S::planes - 1 : 1][scale * S::words1];
 };
 
-/// The type of a row of words: its interleaved channels, whether it is of plane 0,
-/// and after how many words the rules repeat.
+/// The type of a row of words: its interleaved channels, whether it is in plane 0, and after how many words the rules
+/// repeat.
 template <int C_, bool first_, int period_>
 struct Piece {
   static constexpr int C = C_, period = period_;
   static constexpr bool first = first_;
 };
 
-/// Calls f(piece, plane, row, of) for each row of words in a strip; of(strip) is that row.
+/// Calls f(piece, plane, row, of) for each row of words in a strip; of(strip) returns that row.
 template <class S, typename F>
 __device__ __forceinline__ void each_piece(F&& f) {
 #pragma unroll

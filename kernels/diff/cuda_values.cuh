@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Arithmetic on the samples of words: differences, luma, the background.
+// Arithmetic on the samples in words: differences, luma, the background.
 #pragma once
 
 #include "kernels/core/luma.hpp"
@@ -7,7 +7,7 @@
 
 namespace cudavision::diff {
 
-/// Of each sample of a word.
+/// |a − b| for each sample in a word.
 template <typename T>
 __device__ __forceinline__ std::uint32_t absolute_difference(std::uint32_t a, std::uint32_t b) {
   return sizeof(T) == 1 ? __vabsdiffu4(a, b) : __vabsdiffu2(a, b);
@@ -17,7 +17,7 @@ __device__ __forceinline__ std::uint32_t greater(std::uint32_t a, std::uint32_t 
   return sizeof(T) == 1 ? __vmaxu4(a, b) : __vmaxu2(a, b);
 }
 
-/// A sample of a channel that is chosen at run time.
+/// The sample of a channel that is chosen at run time.
 template <typename T, int C>
 __device__ __forceinline__ int pick(const Quad<T, C>& quad, int channel, int pixel) {
   int value = 0;
@@ -27,7 +27,7 @@ __device__ __forceinline__ int pick(const Quad<T, C>& quad, int channel, int pix
   return value;
 }
 
-/// Replaces red, green and blue by their luma. `already`: red holds the luma.
+/// Replaces red, green and blue with their luma. `already`: red already holds the luma.
 template <class S>
 __device__ __noinline__ void to_luma(const KernelParams& p, bool already, LaneWords<S>& strip) {
   using T = typename S::T;
@@ -80,7 +80,7 @@ __device__ __noinline__ void to_luma(const KernelParams& p, bool already, LaneWo
   }
 }
 
-/// Four bytes: the greatest byte of each word.
+/// Packs the largest byte of each of four words.
 __device__ __forceinline__ std::uint32_t greatest_of_four(const std::uint32_t (&words)[4]) {
   std::uint32_t halves[4];
 #pragma unroll
@@ -92,7 +92,7 @@ __device__ __forceinline__ std::uint32_t greatest_of_four(const std::uint32_t (&
   return __byte_perm(low, high, 0x6420);
 }
 
-/// The greatest difference of the channels of each pixel: one value for each pixel.
+/// The largest difference over the channels of each pixel: one value per pixel.
 template <class S>
 __device__ __forceinline__ void greatest(const KernelParams& p, const LaneWords<S>& d,
                                          std::uint32_t (&most)[S::rows][S::quads * S::words_a_quad]) {
@@ -147,7 +147,7 @@ __device__ __forceinline__ void greatest(const KernelParams& p, const LaneWords<
   }
 }
 
-/// Updates the background of a row of words; r gets the background before the update, in sample values.
+/// Updates the background of a row of words; r receives the background before the update, in sample values.
 template <typename T, int N>
 __device__ __forceinline__ void step_background(const KernelParams& p, const std::uint32_t (&v)[N],
                                                 std::uint32_t (&background)[2 * N], std::uint32_t (&r)[N]) {

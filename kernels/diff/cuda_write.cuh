@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Writing the output: mask, overlay or difference.
+// Writes the output: mask, overlay or difference.
 #pragma once
 
 #include "kernels/diff/cuda_masks.cuh"
@@ -7,8 +7,8 @@
 
 namespace cudavision::diff {
 
-/// Stores a row of words in the destination: keeps copied channels (v: the source),
-/// and brings samples to their stored form.
+/// Stores a row of words in the destination: keeps copied channels (v: the source), and converts samples to their
+/// stored form.
 template <class S, class P, bool whole, int N>
 __device__ __forceinline__ void write_piece(const KernelParams& p, int plane, int row, int x, int y,
                                             const std::uint32_t (&v)[N], std::uint32_t (&out)[N]) {
@@ -29,7 +29,7 @@ __device__ __forceinline__ void write_piece(const KernelParams& p, int plane, in
     store_row(job.dst, job.row_bytes, job.dst_alignment, byte, at, out);
 }
 
-/// Makes a row of words of the mask or the overlay; v: the picture.
+/// Makes a row of words of the mask or the overlay. v: the picture.
 template <class S, class P, int N>
 __device__ __forceinline__ void paint_piece(const KernelParams& p, const PlaneJob& job, int row,
                                             const unsigned (&bits)[S::rows], const std::uint32_t (&v)[N],
@@ -92,7 +92,7 @@ __device__ __forceinline__ void load_picture(const KernelParams& p, int x, int y
   each_piece<S>([&](auto, int, int, auto of) { to_values<S>(p, of(v)); });
 }
 
-/// Shows the mask or the overlay of a strip that may not be whole. Not inlined, because it is rare.
+/// Shows the mask or the overlay of a strip that may be incomplete. Not inlined, because it is rare.
 template <class S>
 __device__ __noinline__ void show_changed_partly(const KernelParams& p, int x, int y, Words<S::rows> bits) {
   LaneWords<S> v;
@@ -100,7 +100,7 @@ __device__ __noinline__ void show_changed_partly(const KernelParams& p, int x, i
   write_changed<S, false>(p, x, y, v, bits.of);
 }
 
-/// Shows the differences of a word with a gain, or squared. Not inlined, because it is long.
+/// Shows the differences of a word, with a gain or squared. Not inlined, because it is long.
 template <typename T>
 __device__ __noinline__ std::uint32_t show_word(const KernelParams& p, std::uint32_t v, std::uint32_t r,
                                                 std::uint32_t about_middle) {

@@ -12,7 +12,7 @@
 namespace cudavision::diff {
 namespace {
 
-/// Counts the pixels outside the masked regions, row by row, because regions may overlap.
+/// Counts the pixels outside the masked regions row by row, because regions may overlap.
 void count_unmasked(Plan& plan) {
   const int scale = plan.params.analysis_scale;
   const std::size_t words = plan.mask_pitch() / 4;
@@ -35,7 +35,7 @@ void count_unmasked(Plan& plan) {
   }
 }
 
-/// The pixels of the analysis that have pixels of `rect`, which lies in the frame.
+/// The pixels of the analysis that contain pixels of `rect`, which lies in the frame.
 Rect analysed(const Rect& rect, int scale) {
   const int x = rect.x / scale, y = rect.y / scale;
   return {x, y, (rect.x + rect.width + scale - 1) / scale - x, (rect.y + rect.height + scale - 1) / scale - y};
@@ -50,10 +50,10 @@ RoleValues scaled(const FormatInfo& format, std::array<int, role_count> values) 
 
 }  // namespace
 
-// Values by role: luma, cb, cr, red, green, blue, alpha, padding; in 8-bit steps, where 255 is the greatest sample.
+// Values by role: luma, cb, cr, red, green, blue, alpha, padding; in 8-bit steps, where 255 is the largest sample.
 RoleValues white_values(const FormatInfo& format) { return scaled(format, {255, 128, 128, 255, 255, 255, 0, 0}); }
 RoleValues black_values(const FormatInfo& format) { return scaled(format, {0, 128, 128, 0, 0, 0, 0, 0}); }
-// The tint is red, boxes are green (BT.601, limited range). Gray pictures have no colour and become brighter.
+// The tint is red, and boxes are green (BT.601, limited range). Gray pictures have no colour and become brighter.
 RoleValues tint_values(const FormatInfo& format) {
   return scaled(format, {format.is_gray() ? 255 : 81, 90, 240, 255, 0, 0, 0, 0});
 }
@@ -114,7 +114,8 @@ int compared_channels(const Plan& plan) {
 
 namespace {
 
-/// Finds the compared channels of two pictures, in the order of the format or, if `in_rgb_order`, red, green and blue.
+/// Finds the compared channels of two pictures, in the order of the format or, if `in_rgb_order`, as red, green and
+/// blue.
 void find_channels(const Plan& plan, const Image& src, const Image& reference, bool in_rgb_order,
                    ChannelView (&channels)[3], ChannelView (&references)[3]) {
   const FormatInfo& format = info(plan.geometry.format);
@@ -209,7 +210,8 @@ LooksJob looks_job(const Plan& plan, const Frame& frame) {
   job.extra_bits = format.depth - 8;
   job.max_value = format.max_value();
   job.only_extents = plan.params.looks == Looks::extents;
-  // The share is a share of all pixels, which are more than the counted pixels: 0 is right for every cell.
+  // The threshold would be a share of all pixels, not of the counted pixels. If pixels are masked, 0 is right for every
+  // cell.
   if (plan.masked.empty()) job.cell_threshold = plan.params.cell_threshold;
   return job;
 }
@@ -221,7 +223,7 @@ std::size_t Plan::model_bytes() const {
 
 namespace {
 
-/// At any learning rate above 0 the background moves.
+/// The background moves at any learning rate above 0.
 Follow follow_of(const Params& params, const FormatInfo& format) {
   const int bytes = format.sample_bytes();
   const auto fixed = [](double value, int bits) {

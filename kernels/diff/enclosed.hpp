@@ -7,7 +7,7 @@
 //        # . . . #
 //        # #   # #           not filled: nothing changed below
 //
-// Masks are bits here, the leftmost pixel lowest, in words of 32. Both backends call filled_word().
+// Masks are bits here, in words of 32; the lowest bit is the leftmost pixel. Both backends call filled_word().
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace cudavision::diff {
 
 inline constexpr int most_reach = 32;  ///< pixels
 
-/// Bits that have a set bit among the `reach` bits after them (towards high bits), or are set themselves.
+/// Sets each bit that is set itself or has a set bit among the next `reach` higher bits.
 CUDAVISION_HOST_DEVICE inline std::uint64_t spread_down(std::uint64_t bits, int reach) {
   for (int done = 0; done < reach;) {
     const int step = reach - done < done + 1 ? reach - done : done + 1;
@@ -27,7 +27,7 @@ CUDAVISION_HOST_DEVICE inline std::uint64_t spread_down(std::uint64_t bits, int 
   }
   return bits;
 }
-/// Bits that have a set bit among the `reach` bits before them (towards low bits), or are set themselves.
+/// Sets each bit that is set itself or has a set bit among the next `reach` lower bits.
 CUDAVISION_HOST_DEVICE inline std::uint64_t spread_up(std::uint64_t bits, int reach) {
   for (int done = 0; done < reach;) {
     const int step = reach - done < done + 1 ? reach - done : done + 1;
@@ -37,8 +37,8 @@ CUDAVISION_HOST_DEVICE inline std::uint64_t spread_up(std::uint64_t bits, int re
   return bits;
 }
 
-/// The filled word of row y. word(dx, dy): the word dx words and dy rows away; 0 beyond the mask. above, below: rows of
-/// the mask there.
+/// The filled word of a row. word(dx, dy): the word dx words and dy rows away; 0 outside the mask. above, below: number
+/// of rows of the mask above and below the row.
 template <typename Word>
 CUDAVISION_HOST_DEVICE std::uint32_t filled_word(int reach, int above, int below, Word word) {
   const std::uint32_t here = word(0, 0), before = word(-1, 0), after = word(1, 0);

@@ -13,7 +13,7 @@
 //   RGB   luma Y = luma_of(R, G, B) with the weights of BT.601, Cb = 144·(B − Y) ÷ 256, Cr = 183·(R − Y) ÷ 256, both
 //         rounded down
 //   gray  the sample, and chroma 0
-// All sums are sums of integers, and bits are combined by `or`: the order of the pixels does not matter.
+// All sums are integer sums, and bits are combined with `or`: the order of the pixels does not matter.
 #pragma once
 
 #include <cstddef>
@@ -30,40 +30,40 @@ struct PixelLooks {
   int luma, cb, cr;  ///< 0–255; −128–127, 0: neutral
 };
 
-/// Whether a cell moves: see RegionRules::cell_threshold.
+/// Whether a cell moves; see RegionRules::cell_threshold.
 CUDAVISION_HOST_DEVICE inline bool cell_moves(std::uint32_t changed, std::uint32_t unmasked, double threshold) {
   return changed > 0 && double(changed) >= threshold * double(unmasked);
 }
 
-/// The first and the last pixel of the analysis, across or down, that cover pixels of a cell.
+/// The first and the last pixel of the analysis, across or down, that covers pixels of a cell.
 struct CellSpan {
   int first, last;
 };
-/// `cell`: its column or row; `size`: the size of the frame, in pixels.
+/// `cell`: column or row of the cell; `size`: width or height of the frame, in pixels.
 CUDAVISION_HOST_DEVICE inline CellSpan span_of_cell(int cell, int cell_size, int size, int log2_scale) {
   const int end = (cell + 1) * cell_size < size ? (cell + 1) * cell_size : size;
   return {(cell * cell_size) >> log2_scale, (end - 1) >> log2_scale};
 }
 
-/// Columns of a cell for each bit of CellLooks::columns: 1, or the power of two that fits the columns into 64 bits.
-/// Returned as its logarithm.
+/// The number of columns of a cell for each bit of CellLooks::columns, as its logarithm: 1, or the power of two with
+/// which the columns fit in 64 bits.
 CUDAVISION_HOST_DEVICE inline int log2_columns(CellSpan across) {
   int log2 = 0;
   while ((across.last - across.first) >> log2 >= 64) ++log2;
   return log2;
 }
 
-/// The changed pixels of a cell, at most 1024 × 1024. All 0: none. A plain struct:
-/// kernels keep it in shared and page-locked memory.
+/// The changed pixels of a cell, at most 1024 × 1024. All 0: none. A plain struct, because kernels keep it in shared
+/// and page-locked memory.
 struct CellLooks {
-  std::uint16_t left, top, right, bottom;  ///< their first and last column and row, in pixels of the analysis
-  std::uint32_t pixels;                    ///< their number
+  std::uint16_t left, top, right, bottom;  ///< box around the changed pixels (inclusive), in pixels of the analysis
+  std::uint32_t pixels;                    ///< number of changed pixels
   std::uint32_t luma;                      ///< sums
   std::int32_t cb, cr;
   std::uint64_t luma_squares;
   /// The columns that have changed pixels: bit (x − first column of the cell) >> log2_columns().
   std::uint64_t columns;
-  Structure structure{};  ///< of the pixels of the cell, changed or not; with Reference::adaptive
+  Structure structure{};  ///< of all pixels of the cell, changed or not; with Reference::adaptive
 
   /// Adds a pixel of a cell that covers the columns `across`.
   CUDAVISION_HOST_DEVICE void add(int x, int y, const PixelLooks& looks, CellSpan across) {
@@ -104,16 +104,17 @@ static_assert(sizeof(CellLooks) == 56, "kernels store it as words of 8 bytes");
 struct LooksJob {
   ChannelView channels[3];                         ///< luma, Cb, Cr; red, green, blue; or luma
   int count = 3;                                   ///< number of channels, 1 or 3
-  bool rgb = false;                                ///< whether they are red, green and blue
+  bool rgb = false;                                ///< whether the channels are red, green and blue
   int width = 0, height = 0;                       ///< size of the frame, in pixels
   int log2_scale = 0;                              ///< log2 of the scale of the analysis
   int shift = 0, extra_bits = 0, max_value = 255;  ///< properties of the format; extra_bits: depth − 8
   StructureJob structure;
   bool only_extents = false;  ///< measure only extents and structure
-  /// For cells that do not move (see cell_moves(); all pixels count), only the extent is measured.
+  /// Only the extent is measured for cells that do not move (see cell_moves(); all pixels count).
   double cell_threshold = 0;
 
-  /// Whether more than the extent of a cell is measured. changed, size: its pixels of the frame.
+  /// Whether more than the extent of a cell is measured. changed, size: numbers of its changed pixels and of all its
+  /// pixels in the frame.
   CUDAVISION_HOST_DEVICE bool measures(std::uint32_t changed, std::uint32_t size) const {
     return (!only_extents || structure.frame) && cell_moves(changed, size, cell_threshold);
   }

@@ -17,10 +17,10 @@ namespace cudavision::diff::mog2 {
 
 inline constexpr int modes = 5;
 
-/// The work on one frame, and its state, see Place.
+/// The work on one frame, and the state (see Place).
 struct Job {
   ChannelView channels[3];
-  ChannelView reference[3];  ///< the same channels; receive the mean of the heaviest mode
+  ChannelView reference[3];  ///< the same channels, to which the mean of the heaviest mode is written
   int width = 0, height = 0;
   bool luma_of_rgb = false;                        ///< red, green and blue become one value, their luma
   int shift = 0, extra_bits = 0, max_value = 255;  ///< properties of the format; extra_bits: depth − 8
@@ -29,15 +29,15 @@ struct Job {
   std::uint64_t history = 500;                     ///< history for an automatic learning rate, in frames
   double learning_rate = -1;                       ///< negative: automatic
   bool drop_shadows = false;                       ///< whether pixels in shadow are background
-  float shadow_threshold = 0.5f;                   ///< lowest brightness of a shadow, as share of the background
-  float black[3] = {};                             ///< value of each channel without light, in 8-bit steps
+  float shadow_threshold = 0.5f;                   ///< lowest brightness of a shadow, as a share of the background
+  float black[3] = {};                             ///< value of black in each channel, in 8-bit steps
   float match = 16;  ///< a value is background if its squared distance is below this multiple of a mode's variance
   float* values = nullptr;
   std::uint8_t* count = nullptr;  ///< number of modes of each pixel
 };
 
-/// Number of neighbouring pixels of a row whose values lie together: 128 bytes for each number of a mode. These are the
-/// pixels of a warp on the device, so it reads and writes memory in one piece.
+/// Number of neighbouring pixels of a row whose values are stored together: 128 bytes for each number of a mode. These
+/// are the pixels of a warp on the device, which therefore makes coalesced accesses.
 inline constexpr int group = 32;
 inline std::size_t groups(int width, int height) { return std::size_t((width + group - 1) / group) * height; }
 
@@ -63,20 +63,20 @@ struct Place {
 inline std::size_t state_bytes(int width, int height, int channels) {
   return groups(width, height) * group * (std::size_t(modes) * (2 + channels) * sizeof(float) + 1);
 }
-/// Places the arrays in the state, which has 1 or 3 channels.
+/// Sets the arrays in the state, which has 1 or 3 channels.
 inline void set_state(Job& job, void* state, int channels) {
   job.values = static_cast<float*>(state);
   job.count =
       reinterpret_cast<std::uint8_t*>(job.values + groups(job.width, job.height) * group * modes * (2 + channels));
 }
 
-/// Alpha, 1 − alpha, −alpha·0.05.
+/// The learning rate alpha, 1 − alpha, and −0.05·alpha.
 struct Rates {
   float rate, keep, prune;
 };
 /// The rates of a frame if the mixtures began with frame `began`: the learning rate if it is not negative and the
-/// mixtures do not begin, else the larger of 1 / (2·frames) and 1 / history. Divisions in float32 give the same bits
-/// here as OpenCV's in float64, because the divisors are integers below 2^24.
+/// mixtures do not begin with this frame, otherwise the larger of 1 / (2·frames) and 1 / history. Divisions in float32
+/// give the same bits as OpenCV's in float64, because the divisors are integers below 2^24.
 CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t began) {
   const std::uint64_t number = job.number - began, frames = 2 * (number + 1);
   if (job.learning_rate >= 0 && number > 0) {
@@ -99,8 +99,8 @@ struct Mixture {
   float weight[modes], variance[modes], mean[modes][C];
   bool new_variance[modes], new_mean[modes];  ///< whether update() has changed these numbers of a mode
 
-  /// Replaces mode `from` by a mode with these numbers, which moves up past all modes whose weight in `compared` is not
-  /// greater than `heavy`; those move down by one. Mode `stored` and later modes have no numbers yet.
+  /// Replaces mode `from` with a mode that has these numbers. The new mode moves up past all modes whose weight in
+  /// `compared` is at most `heavy`; these move down by one. Mode `stored` and later modes have no numbers yet.
   CUDAVISION_HOST_DEVICE void replace(int from, int stored, float heavy, const float (&compared)[modes],
                                       float its_weight, float its_variance, const float (&its_mean)[C]) {
     const auto set = [&](int m, float to_weight, float to_variance, const float(&to_mean)[C]) {
@@ -123,8 +123,8 @@ struct Mixture {
     }
   }
 
-  /// Updates the mixture with a value; returns whether it is foreground. The mode that fits, or else a new one, changes
-  /// after the loop: the unrolled loop would repeat its instructions for each mode.
+  /// Updates the mixture with a value; returns whether the value is foreground. The mode that fits, or a new mode, is
+  /// changed after the loop: inside the unrolled loop, the instructions would be repeated for each mode.
   CUDAVISION_HOST_DEVICE bool update(const float (&value)[C], const Rates& rates, float match_background) {
     const float rate = rates.rate, keep = rates.keep, prune = rates.prune;
     const int stored = count;
@@ -166,7 +166,7 @@ struct Mixture {
     var = var > most_variance ? most_variance : var;
     if (begins) var = first_variance;
 
-    float compared[modes];  // weights: a new mode is compared with the weights that are already scaled
+    float compared[modes];  // weights: a new mode is compared with the scaled weights
     if (begins) from = count < modes ? count : modes - 1;
     CUDAVISION_UNROLL
     for (int m = 0; m < modes; ++m) {
@@ -182,8 +182,8 @@ struct Mixture {
     return !background;
   }
 
-  /// Whether a value is a background mode in shadow: darker, and of the same colour (A. Prati, I. Mikić, M. M. Trivedi
-  /// and R. Cucchiara, "Detecting moving shadows: algorithms and evaluation", PAMI 2003).
+  /// Whether a value shows a background mode in shadow: darker, and of the same colour (A. Prati, I. Mikić, M. M.
+  /// Trivedi and R. Cucchiara, "Detecting moving shadows: algorithms and evaluation", PAMI 2003).
   CUDAVISION_HOST_DEVICE bool in_shadow(const float (&value)[C], const Job& job) const {
     float total = 0;
     CUDAVISION_UNROLL
@@ -213,8 +213,8 @@ struct Mixture {
   }
 };
 
-/// A pixel with 1 or 3 channels and its mixture. The constructor loads them at once: on the device, other work may
-/// follow before they arrive.
+/// A pixel with 1 or 3 channels and its mixture. The constructor starts loading both: on the device, other work can
+/// overlap the loads.
 template <typename T, int C>
 class Pixel {
   const Place<C> place_;
@@ -237,7 +237,7 @@ class Pixel {
 
   /// Updates the mixture; returns whether the pixel, at (x, y), is foreground.
   CUDAVISION_HOST_DEVICE bool update(const Job& job, const Rates& rates, int x, int y) {
-    float step = 1;  // step of a sample, in 8-bit steps
+    float step = 1;  // distance between samples, in 8-bit steps
     for (int i = 0; i < job.extra_bits; ++i) step *= 0.5f;
     if (job.luma_of_rgb) sample_[0] = luma_of(sample_[0], sample_[1], sample_[2]);
     float value[C];
@@ -258,7 +258,7 @@ class Pixel {
   }
 
  private:
-  /// Writes a channel of the reference. The shown difference uses the mixture before its update.
+  /// Writes a channel of the reference. The shown difference uses the mixture as it was before its update.
   CUDAVISION_HOST_DEVICE void show(const Job& job, int c, int x, int y) const {
     const ChannelView& reference = job.reference[c];
     if (!reference.is_first(x, y)) return;

@@ -37,7 +37,7 @@ bool moves(std::uint32_t changed, std::uint32_t unmasked, const RegionRules& rul
   return cell_moves(changed, unmasked, rules.cell_threshold);
 }
 
-/// A run in a tree of linked runs. The root is the earliest of them, and has the sums of all their cells.
+/// A run in a tree of linked runs. The root is the earliest run, and has the sums over all cells of the tree.
 struct LinkedRun {
   std::uint32_t parent;
   int area;
@@ -50,7 +50,8 @@ class LinkedRuns {
  public:
   explicit LinkedRuns(const CellGrid& grid) : grid_(grid), begins_(std::size_t(grid.height)), nexts_(begins_.size()) {}
 
-  /// Adds a run, and links it with the earlier runs that are near enough: at most `distance` rows up, or on the left.
+  /// Adds a run, and links it with the earlier runs that are close enough: at most `distance` rows above, or to the
+  /// left.
   void add(int y, int first, int last, int distance) {
     const auto index = std::uint32_t(runs_.size());
     LinkedRun link{index, last - first + 1, 0, 0, {}};
@@ -123,7 +124,7 @@ class LinkedRuns {
     constexpr std::uint32_t least = 10;  // pixels
     return structure.same >= least && 2 * structure.same >= 3 * structure.other;
   }
-  /// The same beyond doubt; fewer pixels are enough.
+  /// Like is_light(), but beyond doubt, so that fewer pixels are enough.
   static bool is_clearly_light(const Structure& structure) {
     constexpr std::uint32_t least = 4;  // pixels
     return structure.same >= least && structure.same >= 4 * structure.other;
@@ -184,9 +185,9 @@ class LinkedRuns {
 
   const CellGrid& grid_;
   std::vector<CellRun> runs_;
-  std::vector<LinkedRun> links_;       ///< of each run
-  std::vector<std::uint32_t> begins_;  ///< of each row, the first run
-  std::vector<std::uint32_t> nexts_;   ///< of each row, the first run that may be near the next run
+  std::vector<LinkedRun> links_;       ///< one for each run
+  std::vector<std::uint32_t> begins_;  ///< for each row, its first run
+  std::vector<std::uint32_t> nexts_;   ///< for each row, the first run that may be near the next run
 };
 
 }  // namespace
@@ -198,7 +199,7 @@ MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules) {
     const std::uint32_t* const unmasked = grid.unmasked.data() + std::size_t(y) * grid.width;
     runs.begin_row(y, rules.distance);
     for (int x = 0; x < grid.width; ++x) {
-      // Most cells of most frames did not change: eight of them at a time.
+      // Most cells of most frames are unchanged, so eight of them are tested at a time.
       while (x + 8 <= grid.width &&
              std::all_of(changed + x, changed + x + 8, [](std::uint32_t count) { return count == 0; }))
         x += 8;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a change of the light does to the means of Reference::adaptive, see adaptive_relight.hpp.
+// How a change of the light affects the means of Reference::adaptive; see adaptive_relight.hpp.
 #pragma once
 
 #include "kernels/core/rounded.hpp"
 
 namespace cudavision::diff::adaptive {
 
-/// What a change of the light does to means.
+/// The effect of a change of the light on means.
 struct Relight {
   static constexpr int bins = 32, width = 256 / bins;  ///< width: of a bin, in 8-bit steps
   /// Chroma becomes to + slope · (chroma − from).
   struct Line {
     float from, to, slope;
   };
-  float change[bins];  ///< of luma, in the middle of each bin
+  float change[bins];  ///< change of luma, at the middle of each bin
   Line lines[2];       ///< of Cb and Cr
 
   /// The mean of a channel in the new light.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What both backends share: which frame is compared with which, results by ticket, boxes.
+// What both backends share: which frames are compared, results by ticket, and boxes.
 #pragma once
 
 #include <cstdint>
@@ -30,17 +30,17 @@ class Sequence : public Diff {
   }
   const Plan& plan() const { return plan_; }
 
-  /// The references: ring_size() pictures, which the backend allocates. A frame is kept in the place of the one that it
-  /// is compared with.
+  /// The references: ring_size() pictures, which the backend allocates. A frame is stored in place of the reference
+  /// that it is compared with.
   std::vector<Image> ring_;
 
   virtual Status compute(const Frame& frame, Queue queue) = 0;
-  /// Swaps the kept references, except ring_, with a plan that keeps the same.
-  /// Returns false if `other` is of another backend.
+  /// Swaps the kept references, except ring_, with a plan that keeps the same planes. Returns false if `other` has
+  /// another backend.
   virtual bool swap_reference(Sequence& other) = 0;
-  /// Adds the changed pixels of each cell to `changed`. For a frame with Frame::compared.
+  /// Adds the changed pixels of each cell to `changed`. Called for frames with Frame::compared.
   virtual FrameCounts collect(int slot, std::vector<std::uint32_t>& changed) const = 0;
-  /// Sets the looks of the cells that changed in a frame. `looks` has a place for each cell.
+  /// Sets the looks of the cells that changed in a frame. `looks` has an element for each cell.
   virtual void collect_looks(int slot, std::vector<CellLooks>& looks) const = 0;
   /// Fills rectangles with the colour of boxes.
   virtual Status fill(const Image& dst, const std::vector<Fill>& fills, Queue queue) = 0;
@@ -54,7 +54,7 @@ class Sequence : public Diff {
   AlignedPicture src_, dst_;
   std::vector<bool> compared_;  ///< by slot
   std::uint64_t number_ = 0, ticket_ = 0;
-  FrameResult result_;  ///< of the last call; its vectors are used again, because most frames change few cells
+  FrameResult result_;  ///< result of the last call; its vectors are reused, because most frames change few cells
 };
 
 }  // namespace cudavision::diff

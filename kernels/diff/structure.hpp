@@ -3,17 +3,17 @@
 //
 //           frame     expected    mask
 //  object    /|        ___         /|      at the outline of the mask, the frame has an edge
-//  ghost     ___       /|          /|      … the background has it: something went away that the background still shows
-//  light     /\/|      /\/\        /|      inside, frame and background have the same edges
+//  ghost     ___       /|          /|      … the background has an edge: the background still shows something that left
+//  light     /\/|      /\/\        /|      inside the mask, frame and background have the same edges
 //
-// Pixels at the outline vote for the picture with the stronger edge along the outline: of a gradient, what goes across
-// the outline counts, and half of what goes along it is subtracted. So a pattern whose edges meet the outline at any
-// angle gives few votes. Changed pixels vote for the same structure or another one. The luma of Reference::adaptive is
-// compared: the samples of the frame, and the values expected under the light of the frame. All numbers are integers.
-// Ghosts by their outline: A. Bayona, J. SanMiguel, J. Martínez, Comparative evaluation of stationary foreground object
-// detection algorithms based on background subtraction techniques, AVSS 2009. Light by its texture: A. Sanin, C.
-// Sanderson, B. Lovell, Shadow detection: a survey and comparative evaluation of recent methods, Pattern Recognition
-// 2012.
+// Pixels at the outline vote for the picture with the stronger edge along the outline. Its strength is the gradient's
+// component across the outline minus half of the component along it. So a pattern whose edges meet the outline at any
+// angle gives few votes. Changed pixels vote for the same structure or another structure. Two luma pictures of
+// Reference::adaptive are compared: the frame, and the values expected under the light of the frame. All numbers are
+// integers. Ghosts by their outline: A. Bayona, J. SanMiguel, J. Martínez, Comparative evaluation of stationary
+// foreground object detection algorithms based on background subtraction techniques, AVSS 2009. Light by its texture:
+// A. Sanin, C. Sanderson, B. Lovell, Shadow detection: a survey and comparative evaluation of recent methods, Pattern
+// Recognition 2012.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,9 @@ namespace cudavision::diff {
 
 /// Numbers of pixels.
 struct Structure {
-  /// Pixels at the outline: with the stronger edge in the frame, and with the stronger edge in the background.
+  /// Pixels at the outline: edge stronger in the frame, and edge stronger in the background.
   std::uint32_t edges, reference_edges;
-  /// Changed pixels: with the edges of the background, and with other edges. Pixels without edges do not count.
+  /// Changed pixels: with the edges of the background, and with other edges. Pixels without edges are not counted.
   std::uint32_t same, other;
 
   CUDAVISION_HOST_DEVICE void add(const Structure& from) {
@@ -38,7 +38,7 @@ struct Structure {
   }
 };
 
-/// The difference of the neighbours of a pixel across and down, in 8-bit steps.
+/// The differences between the neighbours of a pixel across and down, in 8-bit steps.
 struct Gradient {
   int x, y;
 
@@ -48,14 +48,15 @@ struct Gradient {
   }
 };
 
-/// The direction across the outline of the mask at a pixel: the sum of the offsets of the pixels around it (5 × 5) that
-/// changed if it did not, or the other way round. It is long where the outline is straight and beside the pixel.
+/// The direction across the outline of the mask at a pixel. It is the sum of the offsets of the surrounding pixels (5 ×
+/// 5) that differ from the pixel: changed around an unchanged pixel, and the reverse. It is long where the outline is
+/// straight and next to the pixel.
 struct Across {
   int x, y;
 
-  /// Whether the pixel is at the outline, and the direction is clear: a straight outline beside it gives 15.
+  /// Whether the pixel is at the outline and the direction is clear: a straight outline beside the pixel gives 15.
   CUDAVISION_HOST_DEVICE bool is_clear() const { return x * x + y * y > 12 * 12; }
-  /// The length, at most 8 % too large.
+  /// The length, overestimated by at most 8 %.
   CUDAVISION_HOST_DEVICE int length() const {
     const int a = x < 0 ? -x : x, b = y < 0 ? -y : y;
     return a > b ? a + (3 * b >> 3) : b + (3 * a >> 3);
@@ -69,13 +70,13 @@ struct Across {
   }
 };
 
-/// The pictures of the analysis, of width × height pixels, row-major with rows of `pitch` numbers.
+/// The pictures of the analysis: width × height pixels, row-major, with rows of `pitch` numbers.
 struct StructureJob {
   const std::int16_t* frame = nullptr;     ///< luma in 1/128 of 8-bit steps; null: there are no votes
   const std::uint8_t* expected = nullptr;  ///< luma in 8-bit steps
   int pitch = 0, width = 0, height = 0;
 
-  static constexpr int outline = 2;      ///< the pixels around a pixel that Across looks at: 5 × 5
+  static constexpr int outline = 2;      ///< radius of the square of pixels that Across uses: 5 × 5
   static constexpr int least_edge = 12;  ///< difference by which an edge must be stronger, in 8-bit steps
   static constexpr int least_size = 12;  ///< smallest size of a gradient that shows structure
 
@@ -84,7 +85,7 @@ struct StructureJob {
   CUDAVISION_HOST_DEVICE void vote(int x, int y, Changed changed, Structure& votes) const {
     vote(x, y, across(x, y, changed), changed(x, y), votes);
   }
-  /// Does the same if the caller knows the direction across the outline, and whether the pixel changed.
+  /// Adds the votes for a known direction across the outline. `here`: whether the pixel changed.
   CUDAVISION_HOST_DEVICE void vote(int x, int y, const Across& across, bool here, Structure& votes) const {
     const bool clear = across.is_clear();
     if (!clear && !here) return;
@@ -97,7 +98,7 @@ struct StructureJob {
     votes.reference_edges += reference_edge > edge + least;
   }
 
-  /// The gradients at a pixel. Beyond the border, the pictures are repeated.
+  /// The gradients at a pixel. Pixels beyond the border repeat the edge.
   CUDAVISION_HOST_DEVICE Gradient frame_gradient(int x, int y) const {
     return gradient(x, y, [this](std::size_t at) {
       const int luma = frame[at] >> 7;

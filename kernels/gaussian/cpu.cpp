@@ -18,8 +18,8 @@ static_assert(int(Border::reflect_101) == cv::BORDER_REFLECT_101 && int(Border::
                   int(Border::replicate) == cv::BORDER_REPLICATE && int(Border::constant) == cv::BORDER_CONSTANT,
               "a Border becomes a cv::BorderTypes of the same number");
 
-/// Calls cv::GaussianBlur where OpenCV has the plan's weights,
-/// and cv::sepFilter2D in float64 elsewhere. Both are exact.
+/// Calls cv::GaussianBlur where OpenCV computes the plan's weights, and cv::sepFilter2D in float64 elsewhere. Both are
+/// exact.
 class CpuGaussian final : public cpu::CpuFilter {
  public:
   explicit CpuGaussian(Plan plan)
@@ -50,7 +50,7 @@ class CpuGaussian final : public cpu::CpuFilter {
   void filter_set(int index, const cv::Mat& frame, cv::Mat& out, const Rect& rect) override {
     const cpu::SetAccess& set = access(index);
     const bool whole = rect.width == frame.cols && rect.height == frame.rows;
-    // OpenCV gets the border's number, so this must be false for each border that cv::GaussianBlur lacks.
+    // OpenCV receives the number of the border, so this must be false for each border that cv::GaussianBlur lacks.
     const bool border_in_opencv =
         plan_.border == Border::constant ? set.border_value() == cv::Scalar() : plan_.border != Border::wrap;
     if (whole && border_in_opencv && in_opencv(index) && holds_values(index, frame)) {
@@ -69,7 +69,7 @@ class CpuGaussian final : public cpu::CpuFilter {
       cv::Mat blurred;
       if (in_opencv(index)) {
         cv::Mat all = cpu::sized(scratch.result, values.size(), values.type());
-        // `values` also holds the samples beyond the border.
+        // `values` also holds the samples outside the border.
         blur(index, values, all, cv::BORDER_REPLICATE | cv::BORDER_ISOLATED);
         blurred = all(inner);
       } else {
@@ -80,7 +80,7 @@ class CpuGaussian final : public cpu::CpuFilter {
     });
   }
 
-  /// Whether the stored words of the frame are sample values, so that OpenCV can read the frame itself.
+  /// Whether the stored words of the frame are sample values, so that OpenCV can read the frame directly.
   bool holds_values(int index, const cv::Mat& frame) {
     const cpu::SetAccess& set = access(index);
     if (!set.plain() || !can_exceed_depth(info(geometry().format))) return set.plain();
@@ -91,10 +91,10 @@ class CpuGaussian final : public cpu::CpuFilter {
     return all;
   }
 
-  /// In nanoseconds, roughly.
+  /// The approximate time per sample, in nanoseconds.
   double time_of_sample(int index) const { return 0.2 + 0.05 * (plan_.sets[index].x.taps + plan_.sets[index].y.taps); }
 
-  /// Blurs the whole frame with OpenCV's own weights, and its own loop in threads if that is worth it.
+  /// Blurs the whole frame with OpenCV's weights, and uses OpenCV's threads if that is worthwhile.
   void blur_frame(int index, const cv::Mat& frame, cv::Mat& out) const {
     const auto blur_all = [&] { blur(index, frame, out, cv::BorderTypes(plan_.border)); };
     const double samples = double(frame.total()) * frame.channels();
@@ -103,25 +103,25 @@ class CpuGaussian final : public cpu::CpuFilter {
     else
       cpu::in_one_thread(blur_all);
   }
-  /// Blurs with OpenCV's own weights.
+  /// Blurs with OpenCV's weights.
   void blur(int index, const cv::Mat& values, cv::Mat& blurred, int border) const {
     const Plan::Axes& axes = plan_.sets[index];
     cv::GaussianBlur(values, blurred, {axes.x.taps, axes.y.taps}, axes.x.sigma, sigma_y_[index], border);
   }
 
-  /// Blurs with any weights, in the same arithmetic. Every sum is below 2^48 and therefore exact in float64.
+  /// Blurs with any weights, in the same arithmetic. Every sum is below 2^48 and is therefore exact in float64.
   void sum(int index, const cv::Mat& values, cv::Mat& blurred, cpu::Scratch& scratch) const {
     const int bits = 2 * plan_.fraction_bits;
     cv::Mat sums = cpu::sized(scratch.sums, values.size(), CV_MAKETYPE(CV_64F, values.channels()));
     cv::sepFilter2D(values, sums, CV_64F, row_[index], column_[index]);
-    // The extra quarter step makes ½ round up.
+    // The added quarter of a step makes ½ round up.
     sums.convertTo(sums, CV_64F, std::ldexp(1, -bits), std::ldexp(1, -bits - 2));
     sums.convertTo(blurred, blurred.depth());
   }
 
   Plan plan_;
   std::array<cv::Mat, max_sets> row_, column_;  ///< weights of each channel set, for cv::sepFilter2D
-  std::array<double, max_sets> sigma_y_{};      ///< for cv::GaussianBlur, see sigma_y()
+  std::array<double, max_sets> sigma_y_{};      ///< for cv::GaussianBlur; see sigma_y()
 };
 
 }  // namespace

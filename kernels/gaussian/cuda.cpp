@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The Gaussian on CUDA: chooses a kernel when the plan is made, fills in its parameters and launches it for each frame.
+// The Gaussian on CUDA: chooses a kernel when the plan is made, then sets its parameters and launches it for each
+// frame.
 //
 //   plan:   Window of each channel set → kernel_: the first KernelShape that holds all of them (cuda_strip.cu), or the
 //           kernel for large windows (cuda_large.cu)
-//   frame:  SetJob of each channel set → Schedule: strips, segments,
-//           blocks (cuda_schedule.cpp) → one launch for all sets
+//   frame:  SetJob of each channel set → Schedule: strips, segments, blocks (cuda_schedule.cpp)
+//           → one launch for all sets
 //
 // Where to change what:
 //   another border            "Walks" in CONTRIBUTING.md
 //   numbers for another GPU   choose_kernel() below knows the device: "Walks" in CONTRIBUTING.md
 //   another depth or format   nothing, if core/format.cpp has it: sample_rules() reads depth and shift
-//   another sample type       only integers of 1 or 2 bytes, because products are of bytes: `sizeof(T)` and
+//   another sample type       only integers of 1 or 2 bytes, because products multiply bytes: `sizeof(T)` and
 //                             `sample_bytes == 1` decide in Arithmetic, strip_blocks(), Samples and Large. float32
-//                             needs its own kernel
+//                             needs a separate kernel
 //   another block shape       strip_warps, large_warps with narrow_blocks, wide_blocks, large_blocks (cuda_tuning.hpp).
 //                             Rows of a segment: max_steps. strip_bytes and step_rows are fixed
 //   another window shape      byte_shapes, word_shapes, pixel_shapes (cuda_schedule.hpp)
@@ -35,7 +36,7 @@ class CudaGaussian final : public cuda::CudaFilter {
  public:
   explicit CudaGaussian(Plan plan) : CudaFilter(plan.geometry, plan.filter_alpha), plan_(std::move(plan)) {}
 
-  /// Fills in the parameters that do not depend on a frame, and loads the kernel.
+  /// Sets the parameters that do not depend on a frame, and loads the kernel.
   Status prepare() {
     const FormatInfo& format = info(geometry().format);
     packed_ = format.sets[0].shares_plane();
@@ -47,7 +48,7 @@ class CudaGaussian final : public cuda::CudaFilter {
   }
 
  private:
-  /// The number of computed channels of pixels of four bytes. 0: the format has other pixels, or copies channels that
+  /// The number of computed channels in pixels of four bytes. 0: the format has other pixels, or copies channels that
   /// cuda_pixels.cuh cannot copy.
   int pixel_channels(const FormatInfo& format) const {
     const ChannelSet& set = format.sets[0];
@@ -57,7 +58,7 @@ class CudaGaussian final : public cuda::CudaFilter {
     return copied == 0 ? 4 : copied == 1 || copied == 8 ? 3 : 0;
   }
 
-  /// Fills in the jobs for a kernel whose elements have this size: samples of 1 or 2 bytes, or pixels of four
+  /// Sets the jobs for a kernel whose elements have this size: samples of 1 or 2 bytes, or pixels of four bytes
   /// (pixel_bytes). Returns the shape of the kernel for strips, or −1.
   int measure(const FormatInfo& format, int element_bytes) {
     const int sample_bytes = format.sample_bytes();
@@ -144,14 +145,14 @@ class CudaGaussian final : public cuda::CudaFilter {
     return launch(params, schedule.blocks, queue);
   }
 
-  /// The kernel for strips starts while the launch before it ends; see wait_for_previous().
+  /// Launches the kernel. The kernel for strips starts while the previous launch ends; see wait_for_previous().
   Status launch(KernelParams& params, int blocks, Queue queue) const {
     return cuda::check(cuda::launch_overlapping(reinterpret_cast<const void*>(kernel_), blocks, threads_, shared_bytes_,
                                                 overlaps_, &params, queue.stream),
                        "cannot launch the Gaussian");
   }
 
-  /// Fills in the parameters that depend on a frame.
+  /// Sets the parameters that depend on a frame.
   void set_frame(SetJob& job, const Image& src, const Image& dst, int index, const SetRects& rects) const {
     const auto view_of = [&](int set) {
       return cuda::make_view(src, dst, set, rects[set], plan_.border, plan_.border_value, plan_.filter_alpha);
@@ -186,20 +187,20 @@ class CudaGaussian final : public cuda::CudaFilter {
     job.unit = 0;
     for (int unit : {4, 8, 16})
       if (aligned_to(view.src, view.src_pitch, unit)) job.unit = unit;
-    // The kernel for large windows reads 16 bytes of the source where some of them are copied.
+    // The kernel for large windows reads 16 bytes of the source if some of them are copied.
     job.stores_8 = aligned_to(view.dst, view.dst_pitch, 8) &&
                    (!large_ || !(job.copied_bits[0] | job.copied_bits[1]) || job.unit == 16);
     job.stores_16 = aligned_to(view.dst, view.dst_pitch, 16);
   }
 
-  bool overlaps_ = false;  ///< the device can start a launch before the previous launch has ended
+  bool overlaps_ = false;  ///< whether the device can start a launch before the previous launch has ended
   bool large_ = false;     ///< whether the kernel for large windows runs
   bool packed_ = false;    ///< packed 4:2:2: both channel sets are one job
   int channels_ = 0;       ///< pixel_channels()
   Plan plan_;
   KernelParams params_{};  ///< the parameters that do not depend on a frame
   Kernel kernel_ = nullptr;
-  int threads_ = 0, shared_bytes_ = 0;  ///< threads and bytes of shared memory of a block
+  int threads_ = 0, shared_bytes_ = 0;  ///< threads, and bytes of shared memory, of a block
   int max_lead_ = 0, max_reach_ = 0;    ///< maxima over all jobs
   Workers workers_;
 };

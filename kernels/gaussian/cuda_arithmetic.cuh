@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The arithmetic of a sample type: how products of bytes add up to sums.
-// The integer matrix units multiply only bytes.
+// The arithmetic of a sample type: how products of bytes add up to sums. The integer matrix units multiply only bytes.
 //
 //   8 bit:  a row sum has 16 bits and is split into two bytes; a result takes two products down, one for each byte.
 //   16 bit: samples and weights have two bytes each. The low and the high bytes of samples are separate planes, so
@@ -15,7 +14,8 @@
 // Samples are bytes or 16-bit words. cuda.cpp lists what another type would need.
 //
 // The identity is an axis that is not blurred. It would need the weight 1 (8 bit: 2⁸, 16 bit: 2¹⁶), which has one bit
-// more than a weight. It gets a smaller weight, so its sums are smaller, and the selectors take other bytes of them:
+// more than a weight can hold. A smaller weight is used instead, so the sums are smaller, and the selectors take other
+// bytes of them:
 //
 //             weight across   row sum     weight down   result
 //   8 bit     1, not 2⁸       byte 0      1, not 2⁸     byte 1, not 2
@@ -32,7 +32,7 @@ using std::uint16_t;
 using std::uint32_t;
 using std::uint8_t;
 
-/// The weights of one axis, by distance from the middle, in 2^−fraction_bits (see Axis).
+/// The weights of one axis by distance from the middle, in units of 2^−fraction_bits (see Axis).
 struct AxisWeights {
   int radius;
   uint16_t weights[max_taps / 2 + 1];
@@ -41,10 +41,10 @@ struct AxisWeights {
 /// Numbers for the arithmetic of a sample type.
 struct SampleRules {
   uint32_t mask;  ///< 16 bit: bits of the samples in a stored word (two samples)
-  uint32_t most;  ///< 16 bit: the greatest samples of a stored word; ~0: no word exceeds them once `mask` is applied
+  uint32_t most;  ///< 16 bit: the largest samples of a stored word; ~0: no word exceeds them once `mask` is applied
   uint32_t out;   ///< __byte_perm selector for results
   uint32_t low, high;  ///< 16 bit: __byte_perm selectors for the lower and the upper bytes of two row sums
-  uint32_t rounding;   ///< half a unit of the result: one of the sums down begins with it
+  uint32_t rounding;   ///< half a unit of the result: the initial value of one of the sums down
 };
 
 inline AxisWeights weights_of(const Axis& axis, int identity) {
@@ -58,7 +58,7 @@ inline AxisWeights weights_across(const Axis& axis) { return weights_of(axis, 1)
 inline AxisWeights weights_down(const Axis& axis, int sample_bytes) {
   return weights_of(axis, sample_bytes == 1 ? 1 : 1 << 8);
 }
-/// 8 bit: the __byte_perm selector that makes 16-bit row sums of two sums across.
+/// 8 bit: the __byte_perm selector that packs two sums across into 16-bit row sums.
 inline uint32_t pack_rule(const Axis& across) { return across.is_identity() ? 0x4302 : 0x5410; }
 inline SampleRules sample_rules(const FormatInfo& format, const Axis& across, const Axis& down) {
   const bool bytes = format.sample_bytes() == 1, copies_x = across.is_identity(), copies_y = down.is_identity();
@@ -67,7 +67,7 @@ inline SampleRules sample_rules(const FormatInfo& format, const Axis& across, co
   rules.most = (uint32_t(format.max_value()) << format.shift) * 0x10001u;
   if (bytes || rules.most == rules.mask) rules.most = ~0u;
   rules.out = bytes ? (copies_y ? 0x51 : 0x62) : (copies_y ? 0x5410 : 0x6521);
-  // The upper bytes of a sum that is a sample are 0, and become the lower bytes.
+  // For a sum that is a sample, the upper bytes are 0, and become the lower bytes.
   rules.low = copies_x ? 0x7362 : 0x5140;
   rules.high = copies_x ? 0x5140 : 0x7362;
   rules.rounding = 1u << ((bytes ? 0 : format.shift) + (copies_y ? 7 : 15));
@@ -93,7 +93,7 @@ template <>
 struct Arithmetic<uint8_t> {
   static constexpr int bytes = 1, planes = 2, across = 1, sums = 2, tiles = 2, rounded = 0;
 
-  /// The order makes the samples of a lane neighbours.
+  /// This order makes the samples of a lane adjacent.
   __device__ static int sample(int m) { return (m & 7) / 2 * 4 + (m & 1) + m / 8 * 2; }
 
   __device__ static void split(const SampleRules&, uint32_t pack, const int (&top)[1][4], const int (&bottom)[1][4],
@@ -123,7 +123,7 @@ struct Arithmetic<uint16_t> {
 
   __device__ static int sample(int m) { return m; }
 
-  /// Clears the bits of stored words that are not part of a sample, and limits samples to the greatest sample value.
+  /// Clears the bits of stored words that are not part of a sample, and limits samples to the largest sample value.
   template <int N>
   __device__ static void clamp(const SampleRules& rules, uint32_t (&words)[N]) {
     if (rules.mask != ~0u) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The matrices. Both are banded: each row holds the weights among zeros, shifted by one sample from the row above.
+// The matrices. Both are banded: each row holds the weights between zeros, shifted by one sample from the row above.
 //
 //   3 taps a b a, one channel:   out[0]   a b a 0 0 0    in[−1]
 //                                out[1] = 0 a b a 0 0  · in[0]
@@ -7,7 +7,7 @@
 //                                …                       …
 //
 // So the kernel stores only one such row, the band. It reads a fragment of any row from the band at a shifted position.
-// With several channels, the weights lie `channels` samples apart. The columns of the matrix across are samples of a
+// With several channels, the weights are `channels` samples apart. The columns of the matrix across are samples of a
 // window. The columns of the matrix down are rows.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace cudavision::gaussian {
 template <typename T>
 struct Bands {
   static constexpr int weight_bytes = sizeof(T), kinds = band_kinds(sizeof(T));
-  static constexpr int first = 15;  ///< position of the matrix row of a block's first sample, see across_word()
+  static constexpr int first = 15;  ///< position of the matrix row of a block's first sample; see across_word()
 
   volatile uint8_t* const bytes;  ///< volatile, so that the compiler loads each word into its own register
   const int window_groups_x, window_groups_y;
@@ -32,7 +32,7 @@ struct Bands {
     return bytes + weight_bytes * kinds * (16 * window_groups_x + 32) + byte * (16 * window_groups_y + 16);
   }
 
-  /// Writes the bands: each warp writes one band. All threads of the block must call this. `unit`: bytes of an element
+  /// Writes the bands: each warp writes one band. All threads of the block must call this. `unit`: bytes per element
   /// across.
   __device__ void fill(const KernelParams& params, int set, int unit) const {
     const SetJob& job = params.jobs[set];
@@ -55,9 +55,9 @@ struct Bands {
     __syncthreads();
   }
 
-  /// Word `half` of lane `lane` of a fragment of the matrix across. Its columns are sample `position`, the next
-  /// sample, and the two samples `apart` samples after these. The samples of a lane are of one kind:
-  /// even in lanes with even g = lane / 4.
+  /// Word `half` of lane `lane` of a fragment of the matrix across. Its columns are sample `position`, the next sample,
+  /// and the two samples that are `apart` samples later. All samples of a lane are of one kind: even in lanes with even
+  /// g = lane / 4.
   __device__ uint32_t across_word(int byte, int position, int apart, int half, int lane) const {
     return word(across(byte, lane / 4 % kinds) + first + position - Arithmetic<T>::sample(lane / 4 + 8 * half), apart);
   }
@@ -68,7 +68,7 @@ struct Bands {
   __device__ uint2 down_fragment(int byte, int group, int lane) const {
     return make_uint2(down_word(byte, group, 0, lane), down_word(byte, group, 1, lane));
   }
-  /// rules.rounding
+  /// The initial value of one of the sums: rules.rounding.
   __device__ uint32_t rounding() const { return *rounding_at(); }
 
  private:
@@ -82,7 +82,7 @@ struct Bands {
 
 /// Loads the groups of the matrix down in the order of the slots of a ring whose newest group is in slot Newest. The
 /// groups of rows stay in their slots; the groups of the matrix rotate instead. `from`: the lane's words of group 0;
-/// the words of the next group are 32 further.
+/// those of the next group follow at a distance of 32.
 template <int GY, int Newest>
 __device__ __forceinline__ void load_down(const uint2* from, uint32_t (&groups)[GY][2]) {
 #pragma unroll

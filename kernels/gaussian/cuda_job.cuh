@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the host passes to the Gaussian kernels, by value.
+// The parameters that the host passes to the Gaussian kernels, by value.
 #pragma once
 
 #include "kernels/cuda/rows.cuh"
@@ -10,13 +10,13 @@ namespace cudavision::gaussian {
 
 using cuda::SetView;
 
-/// The samples of a row that have even numbers, or odd numbers. The two differ only in packed 4:2:2, where one of them
-/// is luma and the other is chroma.
+/// The samples of a row that have even numbers, or odd numbers. The two kinds differ only in packed 4:2:2, where one is
+/// luma and the other is chroma.
 struct SampleParity {
   int set;        ///< the channel set whose weights across apply to these samples
-  int stride;     ///< bytes from a sample to the next one of its channel
+  int stride;     ///< bytes from a sample to the next sample of its channel
   int width;      ///< width of the set's grid
-  int x0, x1;     ///< bytes of a row to write: [x0, x1)
+  int x0, x1;     ///< bytes of a row that are written: [x0, x1)
   uint32_t pack;  ///< see pack_rule()
 };
 
@@ -25,15 +25,15 @@ struct SampleParity {
 struct SetJob {
   SetView view;
   SampleParity kinds[2];  ///< the samples with even numbers, the samples with odd numbers
-  /// Of the whole plane. In packed 4:2:2 of odd width the kinds end at different bytes: the first, the last.
+  /// For the whole plane. In packed 4:2:2 of odd width, the kinds end at different bytes: the first and the last one.
   int row_bytes, row_end;
-  int x0, x1;            ///< bytes of a row to write: [x0, x1)
+  int x0, x1;            ///< bytes of a row that are written: [x0, x1)
   int origin;            ///< the byte where the first strip begins, a multiple of 32
   int reach;             ///< the radius in bytes
   int lead;              ///< bytes by which a strip's window begins before the strip: a multiple of 8, at least `reach`
   SetSchedule schedule;  ///< the blocks of the set
   int unit;              ///< alignment of source rows in bytes: 16, 8 or 4; 0: less than 4
-  bool stores_8, stores_16;  ///< destination rows are aligned to 8 bytes; to 16 bytes
+  bool stores_8, stores_16;  ///< whether destination rows are aligned to 8 bytes; to 16 bytes
   uint32_t copied_bits[2];   ///< bits of 8 bytes that are copied from the source
   SampleRules rules;
 };
@@ -48,22 +48,22 @@ struct KernelParams {
 
 using Kernel = void (*)(KernelParams);
 
-/// The kernel for windows of such elements up to shape `shape`, which are kept in registers (cuda_strip.cu).
+/// The kernel for windows up to shape `shape` of elements of this size, which are kept in registers (cuda_strip.cu).
 /// `channels`: for pixels, the number of computed channels.
 Kernel strip_kernel(int element_bytes, int channels, int shape);
-/// The kernel for any window, which is kept in shared memory (cuda_large.cu).
+/// The kernel for windows of any size, which are kept in shared memory (cuda_large.cu).
 Kernel large_kernel(int sample_bytes);
 
 #ifdef __CUDACC__
 
-/// The byte of the row that stands for a sample, or the complement of its border value.
+/// The byte of the row that replaces a sample, or the complement of its border value.
 __device__ __forceinline__ int source_byte(const SetJob& job, int sample, int sample_bytes) {
   const SampleParity& kind = job.kinds[sample & 1];
   const int mapped = cuda::source_sample(sample, kind.stride / sample_bytes, kind.width, job.view.border);
   return mapped < 0 ? ~int(cuda::border_sample(job.view, sample)) : mapped * sample_bytes;
 }
 
-/// The channel set that the thread's block works on.
+/// The channel set that the block of this thread processes.
 __device__ __forceinline__ int find_set(const KernelParams& params) {
   int set = 0;
   while (set + 1 < params.sets && int(blockIdx.x) >= params.jobs[set + 1].schedule.first_block) ++set;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The Gaussian for windows that do not fit into registers. It works like cuda_strip.cu: a warp marches down a
-// segment of a strip, 16 rows a step, across and then down. But the matrices and the rings lie in shared memory, and
-// the sizes of the window are parameters.
+// The Gaussian for windows that do not fit into registers. It works like cuda_strip.cu: a warp marches down a segment
+// of a strip, 16 rows a step, across and then down. But the matrices and the rings are in shared memory, and the sizes
+// of the window are parameters.
 //
 //   shared memory of a block (LargeLayout):
 //     matrix across  [margin + loads groups of 16 samples][byte of a weight][lane][half]   margin: groups of zeros
 //     matrix down    [window_groups_y groups of 16 rows][byte of a weight][lane][half]
 //     results        [warp] see cuda_store.cuh
-//     maps           [warp][samples of its window] places in the row, for the sides of the frame
-//     rings          [warp][window_groups_y groups of 16 rows][4][lane] 16 bytes; at first the bands lie here
+//     maps           [warp][samples of its window] positions in the row, for the sides of the frame
+//     rings          [warp][window_groups_y groups of 16 rows][4][lane] 16 bytes; holds the bands at first
 //
 // The blocks of 16 samples of a strip share the matrix across. Block b needs it shifted by b · 16 samples, so it takes
 // the fragment that is b · sizeof(T) groups earlier; the margin and the groups after the window are zeros.
@@ -22,7 +22,7 @@ namespace {
 using cuda::mma;
 
 /// The word at byte x of row `row`, sample by sample. The row is mapped: inside the frame, or −1 for border values.
-/// `map`: the places of the word's samples.
+/// `map`: the positions of the word's samples.
 template <typename T>
 __device__ __noinline__ uint32_t edge_word(const SetJob& job, int row, int x, const int* map) {
   const unsigned char* const from = job.view.src + row * job.view.src_pitch;
@@ -40,7 +40,7 @@ __device__ __noinline__ uint32_t edge_word(const SetJob& job, int row, int x, co
 __device__ __noinline__ int far_index(int i, int n, Border border) { return border_index(i, n, border); }
 
 /// The words at bytes x, x + 16, x + 32 … of row y. `inside`: no word leaves the row, and all are aligned to 4 bytes;
-/// otherwise `map` has the places of the samples starting at byte x.
+/// otherwise `map` has the positions of the samples beginning at byte x.
 template <typename T, int N>
 __device__ __forceinline__ void load_row(const SetJob& job, bool inside, int y, int x, const int* map,
                                          uint32_t (&words)[N]) {
@@ -58,7 +58,8 @@ __device__ __forceinline__ void load_row(const SetJob& job, bool inside, int y, 
   }
 }
 
-/// The steps of a warp. `across`, `down` and `ring` point into shared memory; `ring` to the lane's first 16 bytes.
+/// The steps of a warp. `across`, `down` and `ring` point into shared memory; `ring` points to the lane's first 16
+/// bytes.
 template <typename T>
 struct Large {
   using A = Arithmetic<T>;
@@ -130,7 +131,7 @@ struct Large {
     }
   }
 
-  /// Puts row sums into slot `slot` of the ring.
+  /// Stores row sums in slot `slot` of the ring.
   static __device__ __forceinline__ void store_row_sums(const SetJob& job, uint32_t pack,
                                                         const int (&row_sums)[blocks][2][A::across][4], int slot,
                                                         uint4* ring) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The computation of a warp on a strip whose elements are pixels of four bytes; see cuda_strip.cu for the steps. The
-// channels are split, so that the weights of a channel lie side by side, without zeros between them.
+// channels are separated, so that the weights of a channel are adjacent, without zeros between them.
 //
 //   lane 4g + t   reads from the tile   rows g, g + 8 of the group: pixels 4t … 4t + 3 of each 16 of the window
 //                 splits them           into a word for each channel, with its bytes of the four pixels
 //                 holds in the ring     rows 2t, 2t + 1, 2t + 8, 2t + 9: pixels sample(g) and sample(g + 8), each
 //                                       channel by itself
-//                 has as results        rows g, g + 8: pixels 4t … 4t + 3 of the strip, which are 16 neighbouring bytes
+//                 has as results        rows g, g + 8: pixels 4t … 4t + 3 of the strip, which are 16 adjacent bytes
 //
-// The kernel does not compute a copied channel, such as alpha. There may be one copied channel:
-// the first or the last byte of a pixel.
+// The kernel does not compute a copied channel, such as alpha. At most one channel is copied: the first or the last
+// byte of a pixel.
 #pragma once
 
 #include "kernels/cuda/mma.cuh"
@@ -38,7 +38,7 @@ struct Pixels {
   const uint2* down;           ///< the lane's words of the matrix down, as in Samples
   int start[4];                ///< initial values of the first sum of a result
   uint32_t pack;               ///< __byte_perm selectors. pack: row sums
-  uint32_t first, second;      ///< channels computed first and second, and the other channels, from two pixels
+  uint32_t first, second;      ///< the channels computed first and second, and the others, from two pixels
   uint32_t pair, last, whole;  ///< results: two channels, the last two channels, a pixel
 
   __device__ __forceinline__ Pixels(const SetJob& job, const Bands<T>& bands, uint2* fragments, int lane)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The computation of a warp on a strip whose elements are samples: bytes or words of 16 bits;
-// see cuda_strip.cu for the steps.
+// The computation of a warp on a strip whose elements are samples: bytes or 16-bit words; see cuda_strip.cu for the
+// steps.
 //
 //  lane 4g + t   reads from the tile   rows g, g + 8 of the group: bytes 8t … 8t + 7 of each 32 bytes of the window
 //                holds in the ring     rows 2t, 2t + 1, 2t + 8, 2t + 9: samples `sample(g)`, `sample(g + 8)` of each 16
 //                has as results        rows g, g + 8: bytes 4t … 4t + 3 of each 16 bytes of the strip;
 //                                      cuda_store.cuh stores them
 //
-// Interleaved channels need no unpacking. A row is a string of samples in which the taps of a channel lie `channels`
-// samples apart, so the number of channels only changes the matrix A. In packed 4:2:2 the rows of A differ, because
+// Interleaved channels need no unpacking. A row is a sequence of samples in which the taps of a channel are `channels`
+// samples apart, so the number of channels changes only the matrix A. In packed 4:2:2 the rows of A differ, because
 // luma and chroma have different radii and distances (see SampleParity).
 #pragma once
 
@@ -24,7 +24,7 @@ using cuda::mma;
 /// The fields of a SetJob that the arithmetic reads, in registers.
 struct Numbers {
   SampleRules rules;
-  uint32_t pack;  ///< __byte_perm selector for the lane's kind of samples
+  uint32_t pack;  ///< __byte_perm selector for the kind of the lane's samples
 
   __device__ __forceinline__ Numbers(const SetJob& job, int lane) {
     pack = job.kinds[lane / 4 & 1].pack;
@@ -37,15 +37,15 @@ struct Numbers {
   }
 };
 
-/// The matrices and the ring of a warp, in registers. The window has up to GX groups of 16 samples
-/// and GY groups of 16 rows.
+/// The matrices and the ring of a warp, in registers. The window has up to GX groups of 16 samples and GY groups of 16
+/// rows.
 template <typename Element, int GX, int GY>
 struct Samples {
   using T = Element;
   using A = Arithmetic<T>;
   static constexpr int blocks = strip_blocks(sizeof(T));
   static constexpr int tiles = 2 * blocks;  ///< tiles of 8 samples in a strip
-  /// 8 bit: a lane has 8 neighbouring bytes of each 32, so odd blocks load new words.
+  /// 8 bit: a lane has 8 adjacent bytes of each 32, so odd blocks load new words.
   static constexpr int shifts = 3 - int(sizeof(T));
   static_assert(sizeof(T) == 2 || GX % 2 == 0);
   static constexpr int groups_across = GX, groups_down = GY, element_bytes = sizeof(T),
@@ -59,7 +59,7 @@ struct Samples {
   int start[4];       ///< initial values of sum A::rounded of a result
   Numbers numbers;
 
-  /// Loads the lane's fragments from the bands. The columns have the same order as the samples in sum_across().
+  /// Loads the lane's fragments from the bands. The columns are in the same order as the samples in sum_across().
   /// `fragments`: the warp's shared memory for the matrix down.
   __device__ __forceinline__ Samples(const SetJob& job, const Bands<T>& bands, uint2* fragments, int lane)
       : ring{}, down(fragments + lane), numbers(job, lane) {
@@ -131,8 +131,8 @@ struct Samples {
     }
   }
 
-  /// The pass down: result words `w` of rows g and g + 8, from a full ring. `matrix`:
-  /// the groups of the matrix, by slot.
+  /// The pass down: result words `w` of rows g and g + 8, from a full ring. `matrix`: the groups of the matrix, by
+  /// slot.
   __device__ __forceinline__ void sum_down(const uint32_t (&matrix)[A::bytes][GY][2], int w, uint32_t& upper,
                                            uint32_t& lower) const {
     int sums[A::tiles][A::sums][4] = {};

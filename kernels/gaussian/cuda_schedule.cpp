@@ -70,7 +70,7 @@ Schedule cut(const std::array<SetWork, max_sets>& work, int sets, const Workers&
     if (set.strips == 0) continue;
     // The window of strip n is [begin + width · n, begin + width · n + window).
     const int begin = from.origin() - from.lead;
-    // The last place in the row where a window can begin.
+    // The last position in the row where a window can begin.
     const int end = from.row_bytes - workers.window;
     // The number of strips whose window does not leave the row on the right.
     const int fit = begin <= end ? (end - begin) / from.width + 1 : 0;
@@ -96,8 +96,7 @@ Schedule make_schedule(const std::array<SetWork, max_sets>& work, int sets, cons
     if (steps == 1 || cost <= least) least = cost, best = schedule;
     if (schedule.blocks <= workers.slots) break;
   }
-  // The last wave may have room for one more segment of each strip of a set.
-  // Then all segments of the set are made shorter.
+  // The last wave may have room for one more segment in each strip of a set. Then all segments of the set get shorter.
   std::array<int, max_sets> steps;
   for (int i = 0; i < sets; ++i) steps[i] = best.sets[i].steps;
   const int waves = divide_up(best.blocks, workers.slots);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The division of work: numbers of strips, segments and blocks, and the kernel for a radius.
-// Plain C++, tested without a GPU.
+// The division of work: the numbers of strips, segments and blocks, and the kernel for a radius. Plain C++, tested
+// without a GPU.
 //
 //   row of a channel set:  | strip 0 | strip 1 | strip 2 | …  64 bytes each; the first begins at a multiple of 32 bytes
 //   a strip, downwards:    | segment 0 | segment 1 | …        `steps` steps of 16 rows each
@@ -9,7 +9,7 @@
 //   the grid:              for each channel set: blocks of edge strips, then blocks of inner strips
 //
 // The window of an edge strip leaves the row, and samples outside the row take longer to read. So segments of edge
-// strips come first and are shorter.
+// strips are processed first and are shorter.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace cudavision::gaussian {
 
-inline constexpr int strip_bytes = 64;  ///< bytes of a row that one warp computes. Fixed: four words a lane, see Store
+inline constexpr int strip_bytes = 64;  ///< bytes of a row that a warp computes. Fixed: four words per lane, see Store
 inline constexpr int step_rows = 16;    ///< rows that a warp computes at a time. Fixed: the rows of a matrix product
 
 // ---- Windows --------------------------------------------------------------------------------------------------------
@@ -28,13 +28,13 @@ inline constexpr int step_rows = 16;    ///< rows that a warp computes at a time
 // The matrix across counts elements of a row: bytes, words of 16 bits, or pixels of four bytes.
 inline constexpr int pixel_bytes = 4;
 
-/// Blocks of 16 elements in a strip.
+/// The number of blocks of 16 elements in a strip.
 CUDAVISION_HOST_DEVICE constexpr int strip_blocks(int element_bytes) { return 4 / element_bytes; }
 
 /// The bytes and rows needed for a block of 16 elements × 16 rows.
 struct Window {
   int reach = 0;  ///< radius in bytes
-  /// Bytes by which the window begins before the block: a multiple of 8 (pixels: of 16), at least `reach`.
+  /// Bytes from the start of the window to the block: a multiple of 8 (pixels: of 16), at least `reach`.
   int lead = 0;
   int window_groups_x = 0;  ///< groups of 16 elements across
   int window_groups_y = 0;  ///< groups of 16 rows down
@@ -48,7 +48,7 @@ Window window_of(int reach, int radius_y, int element_bytes);
 struct KernelShape {
   int window_groups_x, window_groups_y;
 };
-/// All such kernels, the cheapest first. Add new shapes here; window_groups_x must be even for bytes.
+/// All such kernels, the fastest first. Add new shapes here; window_groups_x must be even for bytes.
 /// Largest number of taps, across × down:
 ///            reach       1 channel    2 channels   3 channels   4 channels
 ///   {2, 2}   8 bytes      17 × 17       9 × 17       5 × 17       5 × 17
@@ -62,22 +62,22 @@ inline constexpr std::array<KernelShape, 5> byte_shapes = {{{2, 2}, {4, 2}, {4, 
 inline constexpr std::array<KernelShape, 2> word_shapes = {{{2, 2}, {3, 3}}};
 inline constexpr std::array<KernelShape, 2> pixel_shapes = {{{2, 2}, {3, 3}}};
 
-/// Index of the first shape that holds a window; −1: no shape holds it.
+/// The index of the first shape that holds a window; −1: no shape holds it.
 int find_shape(int element_bytes, int window_groups_x, int window_groups_y);
 
 /// The number of kinds of samples, each with its own bands. Only packed 4:2:2 has two; its samples are bytes.
 CUDAVISION_HOST_DEVICE constexpr int band_kinds(int sample_bytes) { return sample_bytes == 1 ? 2 : 1; }
-/// Bytes of shared memory for the bands of the matrices and one more word; see cuda_bands.cuh.
+/// Bytes of shared memory for the bands of the matrices and one additional word; see cuda_bands.cuh.
 CUDAVISION_HOST_DEVICE constexpr int band_bytes(int sample_bytes, int window_groups_x, int window_groups_y) {
   return sample_bytes * (band_kinds(sample_bytes) * (16 * window_groups_x + 32) + 16 * window_groups_y + 16) + 4;
 }
 
-/// Shared memory of such a kernel: the groups of rows (see kernels/cuda/row_ring.cuh); for each warp 1 KB (see
-/// cuda_store.cuh); for each warp the matrix down; the map of the sides; the bands.
+/// The shared memory of such a kernel: the groups of rows (see kernels/cuda/row_ring.cuh); 1 KB for each warp (see
+/// cuda_store.cuh); the matrix down for each warp; the map of the sides; the bands.
 struct StripLayout {
-  int pitch;                  ///< bytes from row to row, chosen so that rows read together lie in different banks
-  int slots;                  ///< number of groups: groups copied ahead, and groups of a window
-  int out, down, map, bands;  ///< first bytes of these parts; the groups begin at 0
+  int pitch;  ///< bytes from row to row, chosen so that rows that are read together are in different banks
+  int slots;  ///< number of groups: those copied ahead, and those of a window
+  int out, down, map, bands;  ///< first byte of each part; the groups begin at 0
   int down_size;              ///< bytes of the matrix down, for each warp
   int size;                   ///< total bytes
 
@@ -106,9 +106,9 @@ struct StripLayout {
 };
 int strip_shared(int element_bytes, int shape);
 
-/// Shared memory of the kernel for large windows: the fragments of the matrix across and of the matrix down, then for
-/// each warp its results, the places of the samples of its window, and a ring. The bands are needed only before the
-/// rings, and use the same memory.
+/// The shared memory of the kernel for large windows: the fragments of the matrix across and of the matrix down; then,
+/// for each warp, its results, the positions of the samples of its window, and a ring. The bands are needed only before
+/// the rings, and use the same memory.
 template <int sample_bytes>
 struct LargeLayout {
   static constexpr int margin = strip_blocks(sample_bytes) - 1;  ///< groups of zeros before the matrix across
@@ -118,8 +118,8 @@ struct LargeLayout {
 
   int loads;  ///< groups of 16 samples to load for a strip, a multiple of loads_ahead
   int down;   ///< first byte of the matrix down; the matrix across begins at 0
-  int out;    ///< first byte of the warps' memory for results
-  int map;    ///< first byte of the maps, see load_row(); each has `places` entries
+  int out;    ///< first byte of the memory for the results of the warps
+  int map;    ///< first byte of the maps (see load_row()); each has `places` entries
   int places;
   int ring;  ///< first byte of the rings and the bands
   int size;  ///< total bytes
@@ -136,11 +136,10 @@ struct LargeLayout {
     size = ring + (rings > band ? rings : band);
   }
 };
-/// Bytes of shared memory, and bytes of a row that a warp loads for a strip.
+/// The bytes of shared memory, and the bytes of a row that a warp loads for a strip.
 int large_bytes(int sample_bytes, int window_groups_x, int window_groups_y, int warps);
 int large_window(int sample_bytes, int window_groups_x, int window_groups_y);
-/// The largest number of warps, up to Tuning::large_warps, whose rings fit into `shared_limit` bytes; 0: not even one
-/// warp fits.
+/// The largest number of warps, up to Tuning::large_warps, whose rings fit in `shared_limit` bytes; 0: no warp fits.
 int large_warps(int sample_bytes, int window_groups_x, int window_groups_y, int shared_limit);
 
 // ---- Strips and segments --------------------------------------------------------------------------------------------
@@ -150,32 +149,32 @@ struct SetWork {
   int row_bytes = 0;        ///< bytes of a row of the whole plane
   int x0 = 0, x1 = 0;       ///< bytes to write: [x0, x1)
   int y0 = 0, y1 = 0;       ///< rows to write: [y0, y1)
-  int lead = 0;             ///< bytes by which a strip's window begins before the strip
-  bool all_edges = false;   ///< every strip is read sample by sample, for example from unaligned memory
+  int lead = 0;             ///< bytes from the start of a strip's window to the strip
+  bool all_edges = false;   ///< whether every strip is read sample by sample, for example from unaligned memory
   int width = strip_bytes;  ///< width of a strip; the kernel for strips counts the strips of a block as one
   int origin() const { return x0 & ~31; }  ///< the byte where the first strip begins
   int strips() const { return y0 < y1 ? (x1 - origin() + width - 1) / width : 0; }
   int steps() const { return (y1 - y0 + step_rows - 1) / step_rows; }
 };
 
-/// What make_schedule() needs to know about the kernel and the device.
+/// The properties of the kernel and the device that make_schedule() needs.
 struct Workers {
   int warps = 1;   ///< warps of a block, each with its own strip
   int window = 0;  ///< bytes of a row that a warp loads for a strip
   int window_groups_y =
       1;  ///< groups of rows in a window: the first window_groups_y − 1 steps of a segment only fill the ring
-  int edge_percent = 100;  ///< steps of a segment of an edge strip, in per cent of the steps of an inner segment
+  int edge_percent = 100;  ///< steps of a segment of an edge strip, in percent of the steps of an inner segment
   int slots = 1;           ///< blocks that run at the same time on the device
   int max_steps = 1;       ///< largest number of steps of a segment
 };
 
 /// The blocks of a channel set. Kernels read it from their parameters.
 struct SetSchedule {
-  int first_block;          ///< the set's first block
-  int edge_blocks;          ///< number of blocks that compute edge strips; they are the set's first blocks
+  int first_block;          ///< the first block of the set
+  int edge_blocks;          ///< number of blocks that compute edge strips; they are the first blocks of the set
   int left, edges, strips;  ///< numbers of strips: edge strips at the left end, all edge strips, all strips
   int blocks_x;             ///< blocks side by side that compute the inner strips
-  int steps, edge_steps;    ///< steps of a segment of an inner strip, of an edge strip
+  int steps, edge_steps;    ///< steps of a segment of an inner strip, and of an edge strip
 };
 
 struct Schedule {
@@ -183,12 +182,12 @@ struct Schedule {
   int blocks = 0;  ///< 0: nothing to compute
 };
 
-/// Cuts each set into segments of the number of steps in `steps`.
+/// Cuts each set into segments of `steps` steps.
 Schedule cut(const std::array<SetWork, max_sets>& work, int sets, const Workers& workers,
              const std::array<int, max_sets>& steps);
 
-/// Chooses the numbers of steps. Long segments are better, because each begins with rows that only fill the ring. But
-/// they are not so long that the last wave of blocks leaves most of the device idle.
+/// Chooses the numbers of steps. Long segments are more efficient, because each begins with rows that only fill the
+/// ring. But segments must not be so long that the last wave of blocks leaves most of the device idle.
 Schedule make_schedule(const std::array<SetWork, max_sets>& work, int sets, const Workers& workers);
 
 /// The segment that a warp computes.
@@ -198,7 +197,7 @@ struct Segment {
   bool edge;       ///< whether its strip is an edge strip
   int strip, nth;  ///< number of its strip; number of the segment in the strip
 
-  /// `block` is one of the set's blocks. Call set_position() next, which sets x and y.
+  /// `block` is one of the set's blocks. The caller then calls set_position(), which sets x and y.
   // cppcheck-suppress uninitMemberVar
   CUDAVISION_HOST_DEVICE Segment(const SetSchedule& set, int block, int warp, int warps) {
     block -= set.first_block;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Writing a strip: 16 rows × 64 bytes in each step.
+// Writes a strip: 16 rows × 64 bytes in each step.
 //
-//   Lane 4g + t computes the words at bytes 4t, 16 + 4t, 32 + 4t, 48 + 4t of rows g and g + 8. They go through shared
-//   memory, 1 KB a warp. Then lane 4r + c has the 16 bytes at byte 16c of rows r and r + 8,
-//   and four lanes write 64 neighbouring bytes.
+//   Lane 4g + t computes the words at bytes 4t, 16 + 4t, 32 + 4t, 48 + 4t of rows g and g + 8. The words are exchanged
+//   through shared memory, 1 KB for each warp. Then lane 4r + c has the 16 bytes at byte 16c of rows r and r + 8, and
+//   four lanes write 64 adjacent bytes.
 //
 //   shared memory   | 16 bytes | 16 bytes | 16 bytes | 16 bytes |   row r holds its bytes 16c … at c ^ (r / 2 % 4),
 //                   | row 0, 64 bytes …                         |   so that neither access uses a bank twice
@@ -15,7 +15,7 @@
 
 namespace cudavision::gaussian {
 
-/// Writes the 16 bytes at byte x of row y, as far as they lie in the rectangle. x is a multiple of 16.
+/// Writes those of the 16 bytes at byte x of row y that lie in the rectangle. x is a multiple of 16.
 template <typename T>
 static __device__ __noinline__ void store_edge(const SetJob& job, int y, int x, uint4 value) {
   const SetView& view = job.view;
@@ -43,9 +43,9 @@ struct Store {
   unsigned char* const memory;
   int x, y;  ///< byte and row of the lane's first 16 bytes
   unsigned char* to;
-  long long to_8;  ///< bytes from a row to the eighth row below it
-  bool whole;      ///< all bytes of the strip are written, in aligned words
-  bool keeps;      ///< `whole`, and some bytes are copied from the source
+  long long to_8;  ///< bytes from a row to the row eight rows below
+  bool whole;      ///< whether all bytes of the strip are written, in aligned words
+  bool keeps;      ///< whether `whole` is true and some bytes are copied from the source
   int end;         ///< the first row that is not written
 
   __device__ Store(const SetJob& job, int strip_x, int strip_y, unsigned char* memory) : job(job), memory(memory) {
@@ -63,7 +63,7 @@ struct Store {
   __device__ static int first_byte() { return threadIdx.x % 4 * 16; }
 
   /// Exchanges results through shared memory. Lane 4g + t passes the words at bytes 16i + 4t of rows g and g + 8 of a
-  /// step, and gets its own 16 bytes of two rows.
+  /// step, and receives its 16 bytes of two rows.
   __device__ __forceinline__ void gather(const uint32_t (&upper)[4], const uint32_t (&lower)[4],
                                          uint4 (&values)[2]) const {
     const int lane = threadIdx.x % 32, row = lane % 8, swizzled = (lane / 8 ^ row / 2) * 16;
@@ -77,7 +77,7 @@ struct Store {
     __syncwarp();
   }
 
-  /// Replaces the bytes of copied channels by the source. source(i): the source's 16 bytes at byte x of row y + 8i.
+  /// Replaces the bytes of copied channels with the source. source(i): the source's 16 bytes at byte x of row y + 8i.
   template <typename Source>
   __device__ __forceinline__ void restore_copied(uint4 (&values)[2], Source source) const {
     if (!keeps) return;
@@ -92,8 +92,8 @@ struct Store {
     }
   }
 
-  /// Writes the lane's 16 bytes of rows g and g + 8 of a step, and goes on to the next step. Plain:
-  /// `whole` is true, and rows are aligned to 16 bytes.
+  /// Writes the lane's 16 bytes of rows g and g + 8 of a step, and advances to the next step. Plain: `whole` is true,
+  /// and rows are aligned to 16 bytes.
   template <bool Plain>
   __device__ __forceinline__ void store_rows(const uint4 (&values)[2]) {
     if (Plain || (whole && job.stores_16)) {

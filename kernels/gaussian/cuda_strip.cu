@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The Gaussian for windows that fit into registers: both passes in one kernel, on the integer matrix units.
+// The Gaussian for windows that fit in registers: both passes in one kernel, on the integer matrix units.
 //
-// A block computes a segment: its warps have strips of 64 bytes side by side and move down together, 16 rows a step.
+// A block computes a segment: its warps process adjacent strips of 64 bytes and move down together, 16 rows per step.
 // Example: 17 taps down (radius 8), so the ring has GY = 2 groups of 16 rows.
 //
 //   step   1. rows in the tile, across   ring (slot 0, slot 1)   2. rows copied   3. down, store: rows written
@@ -12,17 +12,17 @@
 //   tile   (shared memory, RowRing)   groups of rows: of the window, and the next groups, which are being copied
 //   ring   (registers)                row sums
 //
-//   across: out[x][row] = Σ A[x][k] · in[k][row], 16 elements × 8 rows a product, from GX groups of 16 elements
-//   down:   out[y][x] = Σ B[y][k] · rows[k][x], 16 rows × 8 elements a product, from the GY groups of 16 rows in it
+//   across: out[x][row] = Σ A[x][k] · in[k][row], 16 elements × 8 rows per product, from GX groups of 16 elements
+//   down:   out[y][x] = Σ B[y][k] · rows[k][x], 16 rows × 8 elements per product, from the GY groups of 16 rows in it
 //
-//   elements: samples of any format (cuda_samples.cuh), or pixels of four bytes,
-//             which need fewer products (cuda_pixels.cuh)
+//   elements: samples of any format (cuda_samples.cuh), or pixels of four bytes, which need fewer products
+//             (cuda_pixels.cuh)
 //
 // cuda.cpp lists where to change what.
 //
-// No data crosses lanes between the passes. The first product leaves fragments in a lane; packed into bytes, they are
-// the fragments that the second product needs in this lane,
-// because its terms may be summed in any order. All arithmetic is exact.
+// No data crosses lanes between the passes. The first product leaves fragments in a lane. Packed into bytes, these are
+// the fragments that the second product needs in this lane, because its terms may be summed in any order. All
+// arithmetic is exact.
 #include <utility>
 
 #include "kernels/cuda/overlap.hpp"
@@ -33,14 +33,14 @@
 namespace cudavision::gaussian {
 namespace {
 
-/// Calls turn(std::integral_constant<int, n>{}) with n = 0 … Period − 1, over and over, until it returns false.
+/// Calls turn(std::integral_constant<int, n>{}) with n = 0 … Period − 1, repeatedly, until it returns false.
 template <typename Turn, int... N>
 __device__ __forceinline__ void repeat(Turn turn, std::integer_sequence<int, N...>) {
   while ((turn(std::integral_constant<int, N>{}) && ...)) {
   }
 }
 
-/// The rows of a tile, see kernels/cuda/row_ring.cuh.
+/// The rows of a tile; see kernels/cuda/row_ring.cuh.
 template <typename Sample>
 struct Rows {
   using T = Sample;
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_residen
     return *reinterpret_cast<const uint4*>(memory + (from * step_rows + offset % step_rows) * Strip::pitch + column +
                                            store.first_byte());
   };
-  // `plain`: the block needs no special cases (see RowRing::plain()). So the loop of most blocks is short.
+  // `plain`: the block needs no special cases (see RowRing::plain()). This keeps the loop of most blocks short.
   const auto march = [&](auto plain) {
     constexpr bool is_plain = decltype(plain)::value;
     const auto turn = [&](auto newest) {
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_residen
       if (is_plain || active) strip.template sum_across<at>(lane_rows + slot * (step_rows * Strip::pitch));
       if (group + ahead < groups) rows.template copy<is_plain>(group + ahead, next_slot);
       cuda::commit();
-      __syncwarp();  // lanes that copied no row, or a row outside the frame, join the other lanes for the products
+      __syncwarp();  // lanes that copied no row, or a row outside the frame, rejoin the other lanes for the products
       next_slot = next_slot + 1 < slots ? next_slot + 1 : 0;
       if ((is_plain || active) && group >= GY - 1) {
         uint4 values[2];

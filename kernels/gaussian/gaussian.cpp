@@ -13,17 +13,17 @@
 namespace cudavision::gaussian {
 namespace {
 
-/// The sigma: as given, or from the taps by OpenCV's rule.
+/// The sigma that was given or, if it is 0, the sigma that OpenCV's rule gives for the taps.
 double sigma_of(int taps, double sigma) { return sigma > 0 ? sigma : 0.15 * taps + 0.35; }
 
-/// The axis of a plane that is subsampled by 1 << shift.
+/// The axis of a plane that is subsampled by 2^shift.
 Axis scaled_axis(int taps, double sigma, int shift, int fraction_bits) {
   if (shift == 0) return make_axis(taps, sigma, fraction_bits);
   const int radius = subsampled(taps / 2, shift);
   return make_axis(2 * radius + 1, sigma_of(taps, sigma) / (1 << shift), fraction_bits);
 }
 
-/// Exact weights from one end to the middle.
+/// The exact weights from one end to the middle.
 std::vector<double> half_weights(int taps, double sigma) {
   static constexpr double small[5][5] = {{1},
                                          {0.25, 0.5},
@@ -58,8 +58,8 @@ Axis make_axis(int taps, double sigma, int fraction_bits) {
   const int radius = taps / 2;
   const std::vector<double> half = half_weights(taps, sigma);
 
-  // Error diffusion: weights are rounded from the ends to the middle, and the error of each goes to the next one. The
-  // middle weight makes the sum exactly one.
+  // Error diffusion: weights are rounded from the ends to the middle, and each rounding error is carried to the next
+  // weight. The middle weight makes the sum exactly one.
   const std::int64_t one = std::int64_t(1) << fraction_bits;
   std::vector<std::uint32_t> fixed(taps);
   double error = 0;
@@ -101,7 +101,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
 
 namespace {
 
-/// Checks one axis: its taps and its sigma.
+/// Checks the taps and the sigma of one axis.
 Status check_axis(const char* size_name, int taps, const char* sigma_name, double sigma) {
   Status status = check_taps(size_name, taps);
   if (status.ok()) status = check_range(sigma_name, sigma, 0, max_sigma);

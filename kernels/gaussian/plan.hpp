@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Private: the parameters that a backend computes, and the two backends.
+// Private: the parameters of a backend, and the two backends.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace cudavision::gaussian {
 
-/// The weights of the separable kernel along one axis. They are symmetric.
+/// The weights of the separable kernel along one axis, which are symmetric.
 struct Axis {
   int taps = 1;      ///< odd, as requested
   double sigma = 0;  ///< as requested; 0: follows the taps by OpenCV's rule
@@ -35,13 +35,13 @@ struct Plan {
   bool filter_alpha = false;
 };
 
-/// Errors: settings.
+/// Checks the parameters and makes a plan. Errors: settings.
 Result<Plan> resolve(const Params& params, const Geometry& geometry);
 
 /// OpenCV's fixed-point weights (its bit-exact kernel with error diffusion). `taps` is odd.
 Axis make_axis(int taps, double sigma, int fraction_bits);
 
-/// Errors: resource.
+/// Make the backends. Errors: resource.
 Result<std::unique_ptr<Filter>> make_cuda(Plan plan);
 Result<std::unique_ptr<Filter>> make_cpu(Plan plan);
 

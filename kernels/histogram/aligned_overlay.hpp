@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Code that both backends share: pictures at odd addresses. Private.
+// Private: code for pictures at odd addresses, shared by both backends.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class AlignedOverlay : public Overlay {
   AlignedPicture picture_;
 };
 
-/// Errors: resource. `histogram` must outlive the overlay.
+/// Make the backends. `histogram` must outlive the overlay. Errors: resource.
 Result<std::unique_ptr<Overlay>> make_overlay_cuda(OverlayPlan plan, const Counting& histogram);
 Result<std::unique_ptr<Overlay>> make_overlay_cpu(OverlayPlan plan, const Counting& histogram);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Arithmetic that both backends share, so that they agree in every bit.
+// Arithmetic shared by both backends, so that they agree in every bit.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,7 @@ CUDAVISION_HOST_DEVICE inline int bar_height(std::uint32_t count, std::uint32_t 
 /// The bins of column x are [first_bin(x), max(first_bin(x) + 1, first_bin(x + 1))).
 CUDAVISION_HOST_DEVICE inline int first_bin(int x, int bins, int width) { return int(std::int64_t(x) * bins / width); }
 
-/// `opacity`: opacity of `above`, 0–256.
+/// Blends `above` over `below`. `opacity`: opacity of `above`, 0–256.
 CUDAVISION_HOST_DEVICE inline int blend(int below, int above, int opacity) {
   return (below * (256 - opacity) + above * opacity + 128) >> 8;
 }

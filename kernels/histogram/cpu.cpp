@@ -15,7 +15,7 @@ namespace {
 /// A task counts about this many rows.
 constexpr int rows_at_once = 16;
 constexpr int samples_at_once = 1024;
-/// Number of tables. Neighbouring bytes use different tables, so that equal bytes do not increment one counter in turn.
+/// Number of tables. Adjacent bytes use different tables, so that equal bytes increment different counters.
 constexpr int spread = 4;
 
 class CpuHistogram final : public Counting {
@@ -47,8 +47,8 @@ class CpuHistogram final : public Counting {
     return {};
   }
 
-  /// Calls count_row(y, begin, end, counters) for all rows of the pieces, on the threads of OpenCV. Each thread has its
-  /// own counters, `tables` × fine of them; they are then added to `sums`.
+  /// Calls count_row(y, begin, end, counters) for all rows of the pieces, on OpenCV's threads. Each thread has `tables`
+  /// × fine counters, which are then added to `sums`.
   template <typename CountRow>
   void for_rows(const std::vector<Rect>& pieces, int tables, std::uint32_t* sums, CountRow count_row) {
     const std::size_t fine = std::size_t(plan().fine);
@@ -66,7 +66,7 @@ class CpuHistogram final : public Counting {
     }
   }
 
-  /// Adds the samples of cpu::Rows or cpu::LumaRows.
+  /// Counts the samples of cpu::Rows or cpu::LumaRows.
   template <typename AnyRows>
   void count_rows(const AnyRows& rows, const std::vector<Rect>& pieces, std::uint32_t* sums) {
     const FormatInfo& format = info(geometry().format);
@@ -99,7 +99,7 @@ class CpuHistogram final : public Counting {
     });
   }
 
-  /// Adds the entries of the tables up to bins.
+  /// Sums the entries of the tables into bins.
   void gather(std::uint32_t* result) {
     const int bins = plan().bins, depth = info(geometry().format).depth;
     latest_ = result;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Sums of luma, computed a strip of rows at a time on OpenCV's threads. A sum is a dot product with ones, which OpenCV
-// computes several times faster than sum() and norm(). All sums of a strip are whole numbers below 2^53,
-// so OpenCV's doubles are exact.
+// computes several times faster than sum() and norm(). All sums of a strip are integers below 2^53, so OpenCV's doubles
+// are exact.
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -14,7 +14,7 @@
 namespace cudavision::histogram {
 namespace {
 
-/// Rows of a strip, chosen so that its luma fits the cache.
+/// Rows of a strip, chosen so that its luma fits in the cache.
 constexpr int strip_rows = 16;
 
 class CpuSharpness final : public MeasuringPlan {
@@ -37,7 +37,7 @@ class CpuSharpness final : public MeasuringPlan {
     Sums& sums = results_[std::size_t(work.slot)];
     sums.fill(0);
     for (const Rect& piece : work.pieces) for_strips(piece, [&](const Rect& strip) { sum_strip(work, strip, sums); });
-    // If the pieces are the whole frame, each strip keeps its own luma.
+    // If the pieces are the whole frame, each strip keeps its luma.
     if (work.keep && !work.whole)
       for_strips(frame()[0], [&](const Rect& strip) { store_luma(luma(work.src, strip), strip); });
     return {};
@@ -55,7 +55,7 @@ class CpuSharpness final : public MeasuringPlan {
   }
 
   void sum_strip(const Measuring& work, const Rect& strip, Sums& sums) {
-    // The strip with its neighbours on the right and below, as far as the picture has them.
+    // The strip with its neighbours to the right and below, as far as they are in the picture.
     const int width = std::min(strip.width + 1, geometry().width - strip.x),
               height = std::min(strip.height + 1, geometry().height - strip.y);
     const cv::Mat all = luma(work.src, {strip.x, strip.y, width, height}),
@@ -86,7 +86,7 @@ class CpuSharpness final : public MeasuringPlan {
   cv::Mat stored_luma(const Rect& rect) const { return kept_(cv::Rect(rect.x, rect.y, rect.width, rect.height)); }
   void store_luma(const cv::Mat& luma, const Rect& rect) const { luma.copyTo(stored_luma(rect)); }
 
-  /// The luma of a rectangle: a view of the picture if its bytes of luma lie side by side, or a copy.
+  /// The luma of a rectangle: a view of the picture if its luma bytes are contiguous, or a copy.
   cv::Mat luma(const Image& src, const Rect& rect) const {
     const ChannelView direct = channel_of(src, Role::luma);
     if (type_ == CV_8U && direct.data && direct.step == 1)

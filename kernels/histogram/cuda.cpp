@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Histograms. Two kernels count: one for 16-bit samples in very many entries (cuda_words.cu), one for all other samples
-// (cuda_pixels.cu). The last block of a frame, or a separate kernel, gathers the sums into bins.
+// Histograms. Two kernels count: one for 16-bit samples with very many entries (cuda_words.cu), one for all other
+// samples (cuda_pixels.cu). The last block of a frame, or a separate kernel, gathers the sums into bins.
 //
-//   frame: sets       blocks: at most one a            device memory                   results
+//   frame: sets       blocks: at most one per          device memory                   results
 //   +-------+                 multiprocessor
 //   | Y     |    ->   count_words    |
 //   |       |                        |->  sums [copy][table][entry]  ->  counts [channel][bin]
@@ -57,7 +57,7 @@ class CudaHistogram final : public Counting {
   const std::uint32_t* latest() const override { return counts_.data<std::uint32_t>(); }
 
  private:
-  /// Allocates the sums, the counts and the results. The ticket follows the sums.
+  /// Allocates the sums, the counts and the results. The ticket is stored after the sums.
   Status allocate() {
     const int copies = gathers_apart(plan()) ? 1 : tuning.sum_copies, copy_entries = plan().tables * plan().fine;
     const std::size_t sums = std::size_t(copies) * copy_entries, word = sizeof(std::uint32_t);
@@ -163,7 +163,7 @@ class CudaHistogram final : public Counting {
   cuda::DeviceMemory sums_, counts_;
   cuda::HostMemory results_;
   Limits limits_;
-  bool overlap_ = false;  ///< the device can start a launch early
+  bool overlap_ = false;  ///< whether the device can start a launch before the previous one ends
   const void* pixel_kernel_ = nullptr;
   Gather gather_{};
   WordParams words_{};

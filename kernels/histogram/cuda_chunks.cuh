@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How the pixels of a rectangle are shared among threads: chunks, which are loaded in advance, and quads at the sides.
+// How the pixels of a rectangle are divided among threads: chunks, which are loaded in advance, and quads at the sides.
 //
 //   row        | quads | chunk | chunk | … | chunk | quads |   chunk: 16 bytes; or a quad (4 pixels), if that is more
 //                       thread0 thread1                        or has three channels; or 16 bytes of each of 3 planes
 //   next row   | quads | chunk | …
 //
-// Chunks are numbered row by row; thread i of n works on the chunks i, i + n, i + 2n … Then it works on
-// quads in the same way. Quads cover pixels that belong to no whole chunk, or all pixels if the rows cannot be accessed
-// in words. They may reach beyond the rectangle.
+// Chunks are numbered row by row; thread i of n works on the chunks i, i + n, i + 2n … Then it processes quads in the
+// same way. Quads cover pixels that belong to no whole chunk, or all pixels if the rows cannot be accessed as words.
+// They may extend beyond the rectangle.
 #pragma once
 
 #include <type_traits>
@@ -22,7 +22,7 @@ namespace cudavision::histogram {
 template <typename T, int C>
 constexpr int chunk_quads = C* int(sizeof(T)) >= 4 ? 1 : 4 / (C * int(sizeof(T)));
 
-/// A chunk of a channel set: its words as in memory. Quads: number of quads; 1 at the sides.
+/// A chunk of a channel set: its words as in memory. Quads: the number of quads; 1 at the sides.
 template <typename T, int C, int Quads = chunk_quads<T, C>>
 struct Chunk {
   static constexpr int quads = Quads, pixels = 4 * Quads, quad_words = C * int(sizeof(T)), words = Quads * quad_words;
@@ -36,7 +36,7 @@ struct Chunk {
   __device__ __forceinline__ void to_stored(const cuda::SetView& view) {
     if constexpr (sizeof(T) == 2) {
 #pragma unroll
-      for (int i = 0; i < words; ++i) word[i] <<= view.shift;  // the low sample has `shift` zero bits on top
+      for (int i = 0; i < words; ++i) word[i] <<= view.shift;  // the low sample has `shift` zero bits at the top
     }
   }
   __device__ __forceinline__ std::uint32_t sample(int pixel, int c) const {
@@ -77,7 +77,7 @@ struct PlaneChunks {
 
 #ifdef __CUDACC__
 
-/// Volatile, because the compiler would otherwise move a load in advance behind the work on earlier chunks.
+/// Volatile, because the compiler would otherwise move a load in advance after the work on earlier chunks.
 __device__ __forceinline__ void load_in_order(const unsigned char* from, std::uint32_t* words) {
   asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
@@ -87,7 +87,7 @@ __device__ __forceinline__ void load_in_order(const unsigned char* from, std::ui
   asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(word) : "l"(from));
 }
 
-/// The address of byte x of row y. This is one multiply-add; without asm the compiler makes four instructions.
+/// The address of byte x of row y. This is one multiply-add; without asm, the compiler generates four instructions.
 template <typename Byte>
 __device__ __forceinline__ Byte* byte_at(Byte* data, int pitch, int x, int y) {
   Byte* at;
@@ -102,7 +102,7 @@ struct Rows {
 
   __device__ __forceinline__ Rows(const cuda::SetView& view, int access)
       : data(view.src), pitch(int(view.src_pitch)), access(access) {}
-  /// Holds the fields in registers: otherwise the compiler would read them from constant memory at every use.
+  /// Holds the fields in registers. Otherwise the compiler would read them from constant memory at every use.
   __device__ __forceinline__ void hold_in_registers() {
     data = reinterpret_cast<const unsigned char*>(cuda::warp_uniform(reinterpret_cast<unsigned long long>(data)));
     pitch = cuda::warp_uniform(pitch);
@@ -110,7 +110,7 @@ struct Rows {
   }
 };
 
-/// Loads a chunk whose first pixel is x, and which ends in the row.
+/// Loads a chunk that begins at pixel x and ends inside the row.
 template <typename T, int C>
 __device__ __forceinline__ void load_chunk(const Rows& rows, int x, int y, Chunk<T, C>& chunk) {
   constexpr int words = Chunk<T, C>::words;
@@ -136,7 +136,7 @@ __device__ __forceinline__ void store_chunk(const cuda::SetView& view, int acces
     cuda::store_words<words, 4>(to, chunk.word);
 }
 
-/// The pixels of a quad at x that are in a rectangle: bit i is pixel i.
+/// The pixels of a quad at x that are inside a rectangle: bit i is pixel i.
 __device__ __forceinline__ unsigned side_mask(const Rect& rect, int x) {
   const int end = rect.x + rect.width;
   return (x < rect.x ? 15u << (rect.x - x) : 15u) & (x + 4 > end ? 15u >> (x + 4 - end) : 15u);
@@ -147,10 +147,10 @@ template <typename Held>
 constexpr int chunks_ahead = Held::words > 4 ? 1 : tuning.chunks_ahead;
 
 /// Calls work(chunk, x, y) and then side(x, y) for the chunks and the quads of thread `worker` of `workers` in a
-/// rectangle. load(x, y, chunk) loads a chunk. Without `chunks` there are only quads. All threads of the block call
+/// rectangle. load(x, y, chunk) loads a chunk. Without `chunks`, there are only quads. All threads of the block call
 /// this function; it calls ready() while the first loads are in flight. `InStep`: the threads wait for each other after
-/// each round of chunks_ahead chunks or of a quad. If `work` has a fourth parameter, it gets the mask of the lanes of
-/// the warp that call it at the same time.
+/// each round of chunks_ahead chunks or one quad. If `work` has a fourth parameter, it is the mask of the lanes of the
+/// warp that call it at the same time.
 template <typename Held, bool InStep = false, typename Load, typename Ready, typename Work, typename Side>
 __device__ __forceinline__ void for_chunks(const Rect& rect, unsigned worker, unsigned workers, bool chunks, Load load,
                                            Ready ready, Work work, Side side) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Histogram equalisation. After the counting a grid of threads maps the picture: one channel set after the other, chunk
-// by chunk (cuda_chunks.cuh). cuda_equalize_table.cuh describes how the table is made, and where to change its rule.
+// Histogram equalisation. After counting, a grid of threads maps the picture: one channel set after another, chunk by
+// chunk (cuda_chunks.cuh). cuda_equalize_table.cuh describes how the table is made, and where to change its rule.
 //
 //   count (cuda.cpp) -> counts of values -+-> 8 bits: each block makes the table -+-> equalize: loads its first chunks
 //                                        +-> deeper: equalizing_table           -+   before the counting ends, makes or
@@ -35,13 +35,13 @@ struct Equalizing {
   const std::uint16_t* table;   ///< table of samples of more than 8 bits
 };
 
-/// The table of cv::equalizeHist from the counts of 2^depth values, by one block.
-/// Each warp takes a range of values, 32 at a time.
+/// Makes the table of cv::equalizeHist from the counts of 2^depth values, with one block. Each warp processes a range
+/// of values, 32 at a time.
 __global__ void __launch_bounds__(table_threads)
     equalizing_table(const std::uint32_t* counts, std::uint16_t* table, int values) {
   __shared__ std::uint32_t of_warps[32], lowest;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, stretch = (values / 32 + 31) / 32 * 32;
-  const int begin = min(warp * stretch, values), end = min(begin + stretch, values);  // whole multiples of 32
+  const int begin = min(warp * stretch, values), end = min(begin + stretch, values);  // multiples of 32
   std::uint32_t sum = 0;
 #pragma unroll 8
   for (int v = begin; v < end; v += 32) sum += counts[v + lane];
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(table_threads)
   __syncthreads();
   std::uint32_t below = warp == 0 ? 0 : of_warps[warp - 1];
   const std::uint32_t total = of_warps[31];
-  if (below == 0 && of_warps[warp] > 0) {  // the lowest value that occurs is here
+  if (below == 0 && of_warps[warp] > 0) {  // the lowest value that occurs is in this range
     int v = begin;
     unsigned occurring;
     while ((occurring = __ballot_sync(~0u, counts[v + lane] > 0)) == 0) v += 32;
@@ -79,7 +79,7 @@ __device__ __forceinline__ void set_samples(std::uint32_t (&words)[sizeof(T)], c
   }
 }
 
-/// Equalises the channels of a quad that `mapped` selects. R, G and B change by as much as their luma.
+/// Equalises the channels of a quad that `mapped` selects. R, G and B change by the same amount as their luma.
 template <typename T, int C, bool ThreePlanes>
 __device__ __forceinline__ void equalize_quad(const Equalizing& params, const Table<T>& table, unsigned mapped,
                                               cuda::Quad<T, C>& quad) {
@@ -94,7 +94,7 @@ __device__ __forceinline__ void equalize_quad(const Equalizing& params, const Ta
 #pragma unroll
     for (int c = 0; c < C; ++c) {
       if (!(mapped >> c & 1)) continue;
-      if constexpr (sizeof(T) == 1) {  // two samples at once
+      if constexpr (sizeof(T) == 1) {  // two samples at a time
         const std::uint32_t word = quad.word[c][0], most = 0x00ff00ff;
         const std::uint32_t low =
             __viaddmin_s16x2_relu(__byte_perm(word, 0, 0x4140), __byte_perm(change[0], change[1], 0x5410), most);
@@ -126,7 +126,7 @@ __device__ __forceinline__ Rect rect_of(const cuda::SetView& view) {
   return {view.x0, view.y0, view.x1 - view.x0, view.y1 - view.y0};
 }
 
-/// See for_chunks() for ready().
+/// Equalises a channel set. See for_chunks() for ready().
 template <typename T, int C, typename Ready>
 __device__ __forceinline__ void equalize_set(const Equalizing& params, const Table<T>& table, int index, Ready ready) {
   using Held = Chunk<T, C>;
@@ -302,7 +302,7 @@ class CudaEqualize final : public cuda::CudaFilter {
   cuda::DeviceMemory table_;
   const void* kernel_ = nullptr;
   int multiprocessors_ = 1;
-  bool overlap_ = false;  ///< the device can start a launch early
+  bool overlap_ = false;  ///< whether the device can start a launch before the previous one ends
   bool early_ = false;    ///< see cuda::launch_overlapping()
   Equalizing params_{};
 };

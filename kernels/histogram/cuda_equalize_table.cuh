@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The table of the equalisation: the new value of each sample, from the counts of all values.
+// The table for equalisation: the new value of each sample, from the counts of all values.
 //
 //  samples of 8 bits: each block makes it                           deeper samples: equalizing_table, one block;
 //  1. thread v of 256: the sum of the counts up to v                each warp has a part of the values
 //  2. in shared memory, one table for each lane:                    +--------+--------+---+---------+
-//     value 0   | lane 0 | lane 1 | … | lane 31 |  a bank a lane    | warp 0 | warp 1 | … | warp 31 |  counts of values
+//     value 0   | lane 0 | lane 1 | … | lane 31 |  one bank each    | warp 0 | warp 1 | … | warp 31 |  counts of values
 //     value 1   | lane 0 | …                                        +--------+--------+---+---------+
 //                                                                   1. each warp: the sum of its values
 //                                                                   2. warp 0: scan over the 32 sums
@@ -19,14 +19,14 @@
 
 namespace cudavision::histogram {
 
-/// The sum of the values of lanes 0 … lane.
+/// The sum over the values of lanes 0 … lane.
 __device__ __forceinline__ std::uint32_t scan(std::uint32_t value) {
   std::uint32_t values[1] = {value};
   cuda::warp_scan(values, int(threadIdx.x) % 32);
   return values[0];
 }
 
-/// The table as a block uses it: the new value of each sample of type T.
+/// The table in a block: the new value of each sample of type T.
 template <typename T>
 struct Table {
   __device__ __forceinline__ Table(const std::uint16_t* table, std::uint32_t*) : table(table) {}

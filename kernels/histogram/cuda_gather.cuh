@@ -13,7 +13,7 @@
 
 namespace cudavision::histogram {
 
-/// The copy of the sums that a block adds to.
+/// The copy of the sums to which a block adds.
 __device__ __forceinline__ std::uint32_t* sums_of_block(const Gather& g) {
   return g.sums + blockIdx.x % unsigned(g.copies) * g.copy_entries;
 }
@@ -50,7 +50,7 @@ __device__ __forceinline__ bool is_last_block(unsigned* ticket) {
   __shared__ bool last;
   __syncthreads();
   if (threadIdx.x == 0) {
-    // The counter wraps to zero; acquire and release make the sums of all blocks visible to the last block.
+    // The counter wraps to zero. Acquire and release make the sums of all blocks visible to the last block.
     unsigned before;
     asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
                  : "=r"(before)

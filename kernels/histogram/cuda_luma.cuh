@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Reading the pixels of a set, or of three planes, and making their luma.
+// Reads the pixels of a set, or of three planes, and computes their luma.
 #pragma once
 
 #include "kernels/core/luma.hpp"
@@ -47,7 +47,7 @@ __device__ __forceinline__ void luma_of_pixels(const cuda::Quad<T, C>& quad, con
       rgb.word[c][k] = ThreePlanes ? quad.word[c][k] : word_at(quad, position[c], k);
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
-    // The float 2^23 + sample, by one permutation.
+    // The float 2^23 + sample, made with one permutation.
     const auto biased = [&](int c) {
       return __uint_as_float(
           sizeof(T) == 1 ? __byte_perm(rgb.word[c][0], 0x4b000000, 0x7650 | j)

@@ -17,7 +17,7 @@ template <typename T>
 __device__ __forceinline__ std::uint32_t sum(std::uint32_t a) {
   return sizeof(T) == 1 ? __dp4a(a, 0x01010101u, 0u) : (a & 0xffff) + (a >> 16);
 }
-/// The sum of the squares, which fits 32 bits for a thread's part of a tile only if samples have 8 bits.
+/// The type of the sum of squares, which fits in 32 bits for a thread's part of a tile only if samples have 8 bits.
 template <typename T>
 using Square = std::conditional_t<sizeof(T) == 1, std::uint32_t, std::uint64_t>;
 template <typename T>

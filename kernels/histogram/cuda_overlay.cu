@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Drawing a histogram into a picture. First one block per channel computes the heights of the channel's bars.
-// Then a grid of threads blends the bars.
+// Draws a histogram into a picture. First, one block per channel computes the heights of the channel's bars. Then a
+// grid of threads blends the bars.
 //
 //   bar_heights: block c = channel c                 draw_bars: a thread blends pixels of a set
 //   thread t: columns t, t + 1024, …                 block: 64 × 4 threads; z: channel set
@@ -17,7 +17,7 @@
 namespace cudavision::histogram {
 namespace {
 
-/// The heights of the bars of a channel, by one block: first the largest count, then each column.
+/// Computes the heights of the bars of a channel with one block: first the largest count, then each column.
 __global__ void __launch_bounds__(table_threads)
     bar_heights(const std::uint32_t* counts, std::uint16_t* heights, const __grid_constant__ OverlayPlan plan) {
   __shared__ std::uint32_t largest;

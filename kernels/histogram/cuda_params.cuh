@@ -21,11 +21,11 @@ struct Gather {
   int copies, copy_entries;  ///< number of copies of the sums, and entries of a copy: block b adds to copy b % copies
   int tables, fine, bins, channels, depth;
   bool by_value;  ///< entries are values, which are gathered into bins; otherwise entries are bins
-  bool here;      ///< the last block of this launch gathers; otherwise a later launch does
+  bool here;      ///< whether the last block of this launch gathers; otherwise a later launch does
   std::uint8_t table[max_channels];
 };
 
-/// One plane of 16-bit samples that are counted by value.
+/// A plane of 16-bit samples that are counted by value.
 struct WordJob {
   cuda::SetView view;
   int access;  ///< see access_bytes()
@@ -37,7 +37,7 @@ struct WordParams {
   Gather gather;
 };
 
-/// One channel set, or three planes that are read together.
+/// A channel set, or three planes that are read together.
 struct PixelJob {
   cuda::SetView views[3];  ///< views of the set, or of the three planes
   PixelTables tables;
@@ -51,11 +51,11 @@ struct PixelParams {
   Gather gather;
 };
 
-/// Kernel with PixelParams and blocks of tuning.pixel_threads.
+/// The kernel with PixelParams and blocks of tuning.pixel_threads.
 const void* pixel_kernel(const FormatInfo& format, bool three_planes);
-/// Kernel with WordParams, blocks of tuning.pixel_threads and word_counter_bytes of dynamic shared memory.
+/// The kernel with WordParams, blocks of tuning.pixel_threads and word_counter_bytes of dynamic shared memory.
 const void* word_kernel();
-/// Kernel with a Gather and blocks of tuning.gather_threads.
+/// The kernel with a Gather and blocks of tuning.gather_threads.
 const void* gather_kernel();
 
 }  // namespace cudavision::histogram

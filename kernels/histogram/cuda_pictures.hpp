@@ -9,14 +9,14 @@
 
 namespace cudavision::histogram {
 
-/// Threads of a block that alone makes a table or the heights of a channel's bars: 32 warps,
-/// so that one warp can scan the sums of all warps.
+/// The threads of a block that alone makes a table or the heights of a channel's bars: 32 warps, so that one warp can
+/// scan the sums of all warps.
 inline constexpr int table_threads = 1024;
 
-/// Blocks of the kernels that change pictures.
+/// The blocks of the kernels that change pictures.
 inline dim3 picture_block() { return dim3(64, tuning.picture_threads / 64); }
-/// A grid of blocks with one thread for each of width × height positions, for each set.
-/// Threads continue further down if the grid is too low.
+/// A grid of blocks with one thread for each of width × height positions, for each set. Threads continue further down
+/// if the grid has too few rows.
 inline dim3 picture_grid(int width, int height, int sets) {
   const dim3 block = picture_block();
   return {(width + block.x - 1) / block.x, std::min((height + block.y - 1) / block.y, 32768u), unsigned(sets)};

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Counting samples by atomics in shared memory, with one block per multiprocessor.
+// Counts samples with atomics in shared memory, with one block per multiprocessor.
 //
-//   rectangle: chunks, one to a thread at a time (cuda_chunks.cuh)
+//   rectangle: chunks, one per thread at a time (cuda_chunks.cuh)
 //
-//   counters by lane, if they fit: neither equal samples nor      one counter an entry, for all lanes; if these do not
-//   bank conflicts slow the block down                            fit, each block counts some of the entries
+//   counters by lane, if they fit: neither equal samples nor      one counter for an entry, for all lanes; if these
+//   bank conflicts slow down the block                           do not fit, each block counts some of the entries
 //   entry 0   | lane 0 | lane 1 | … | lane 31 |  128 bytes,       | entry 0 | entry 1 | …
-//   entry 1   | lane 0 | …                       a bank a lane
+//   entry 1   | lane 0 | …                       one bank each
 //
-// The counters of a block hold all tables of a channel set. In both cases a sample's counter is at
-// entry · entry_bytes + first_counter.
+// The counters of a block include all tables of a channel set. In both cases, a sample's counter is at entry ·
+// entry_bytes + first_counter.
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/cuda_chunks.cuh"
 #include "kernels/histogram/cuda_gather.cuh"
@@ -23,7 +23,7 @@ __device__ __forceinline__ void increment_shared(unsigned address) {
   asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address));
 }
 
-/// The sum of the counters of all lanes. Lanes of a warp begin at different words, so that they read different banks.
+/// The sum over the counters of all lanes. The lanes of a warp begin at different words, to read different banks.
 __device__ __forceinline__ std::uint32_t sum_of_lanes(const uint4* row) {
   std::uint32_t sum = 0;
 #pragma unroll
@@ -34,7 +34,7 @@ __device__ __forceinline__ std::uint32_t sum_of_lanes(const uint4* row) {
   return sum;
 }
 
-/// The quad at pixel x of row y, of a set or of three planes.
+/// Loads the quad at pixel x of row y, of a set or of three planes.
 template <typename T, int C>
 __device__ __forceinline__ void load_side(const cuda::SetView* views, int x, int y, Chunk<T, C, 1>& quad) {
   quad.set_quad(0, cuda::load_quad<T, C>(views[0], x, y));
@@ -45,7 +45,7 @@ __device__ __forceinline__ void load_side(const cuda::SetView* views, int x, int
   for (int c = 0; c < 3; ++c) quad.plane[c].set_quad(0, cuda::load_quad<T, 1>(views[c], x, y));
 }
 
-/// The chunk at pixel x of row y, of a set or of three planes. `rows`: rows of the set, or of the first plane.
+/// Loads the chunk at pixel x of row y, of a set or of three planes. `rows`: rows of the set, or of the first plane.
 template <typename T, int C>
 __device__ __forceinline__ void load_held(const PixelJob&, const Rows& rows, int x, int y, Chunk<T, C>& held) {
   load_chunk(rows, x, y, held);
@@ -60,15 +60,15 @@ __device__ __forceinline__ void load_held(const PixelJob& job, const Rows&, int 
 template <typename T, int C>
 struct Counters {
   unsigned entries, entry_bytes;               ///< number of entries that the block counts, and bytes of an entry
-  unsigned base[C + 1], first_counter[C + 1];  ///< of the table of channel c; [C]: of luma made of RGB
-  unsigned counted = 0;                        ///< bit c: channel c; bit C: luma made of RGB
+  unsigned base[C + 1], first_counter[C + 1];  ///< of the table of channel c; [C]: of luma computed from RGB
+  unsigned counted = 0;                        ///< bit c: channel c; bit C: luma computed from RGB
   int position[3];
   LumaWeights weights;
   std::uint32_t bins;
   int shift;
 
-  /// Otherwise the inner loop would read these from constant memory at every use. `first_entry`: the block's first
-  /// entry.
+  /// Keeps these values in registers: otherwise the inner loop would read them from constant memory at every use.
+  /// `first_entry`: the first entry of the block.
   __device__ __forceinline__ Counters(const PixelParams& params, const PixelTables& tables, unsigned first_entry,
                                       unsigned number, const uint4* shared)
       : entries(number), entry_bytes(tables.by_lane ? lane_entry_bytes : 4) {
@@ -88,7 +88,7 @@ struct Counters {
     shift = params.bin_shift;
   }
 
-  /// Counts a sample of channel c, or luma (c = C). `all`: the block counts all entries.
+  /// Counts a sample of channel c, or luma (c = C). `all`: whether the block counts all entries.
   template <typename All>
   __device__ __forceinline__ void add(int c, std::uint32_t sample, All all) const {
     // Bytes are always counted by value.
@@ -116,7 +116,7 @@ struct Counters {
   }
 };
 
-/// The part of a job that one block counts. C: channels of the set.
+/// Counts the part of a job that belongs to one block. C: channels of the set.
 template <typename T, int C, bool ThreePlanes>
 __device__ __forceinline__ void count_job(const PixelParams& params, const PixelJob& job, uint4* shared) {
   using Held = std::conditional_t<ThreePlanes, PlaneChunks<T>, Chunk<T, C>>;
@@ -168,7 +168,7 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
   }
 }
 
-/// First, Rest: channels of the first set and of the other sets.
+/// First, Rest: numbers of channels of the first set and of the other sets.
 template <typename T, int First, int Rest, bool ThreePlanes>
 __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_pixels(const __grid_constant__ PixelParams params) {
   extern __shared__ uint4 shared[];

@@ -14,7 +14,7 @@ std::int64_t samples_in(const std::vector<Rect>& pieces, std::size_t from) {
   return all;
 }
 
-/// Takes the pieces of one launch.
+/// Sets the pieces of one launch.
 void set_rects_of(Share& share, const std::vector<Rect>& pieces, std::size_t from) {
   share.rect_count = from < pieces.size() ? int(std::min<std::size_t>(max_rects, pieces.size() - from)) : 0;
   std::copy_n(pieces.begin() + std::min(from, pieces.size()), share.rect_count, share.rects);
@@ -145,7 +145,7 @@ SharpnessLaunch schedule_sharpness(Format format, int multiprocessors, const std
   for (int i = 0; i < launch.share.rect_count; ++i)
     rows += std::int64_t(units(launch.share.rects[i])) * launch.share.rects[i].height;
   launch.rows = int(std::clamp<std::int64_t>(rows / room, tuning.sharpness_min_rows, tuning.sharpness_max_rows));
-  std::int64_t tiles = 0;  // tiles of the largest rectangle, because warps work on one rectangle after the other
+  std::int64_t tiles = 0;  // tiles of the largest rectangle, because warps process one rectangle after another
   for (int i = 0; i < launch.share.rect_count; ++i)
     tiles = std::max(tiles,
                      std::int64_t(units(launch.share.rects[i])) * divide_up(launch.share.rects[i].height, launch.rows));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How the CUDA backend divides the samples of a frame among kernels, launches and blocks.
-// Plain C++, tested without a GPU.
+// How the CUDA backend divides the samples of a frame among kernels, launches and blocks. Plain C++, tested without a
+// GPU.
 #pragma once
 
 #include <climits>
@@ -12,16 +12,16 @@ namespace cudavision::histogram {
 
 /// The most rectangles of a set in one launch; a frame with more takes several launches.
 inline constexpr int max_rects = 32;
-/// Counters per entry if each lane has its own counter.
+/// The bytes of an entry if each lane has a separate counter.
 inline constexpr int lane_entry_bytes = 32 * 4;
-/// Values of the word kernel, and bytes of their counters.
+/// The number of values in the word kernel, and the bytes of their counters.
 inline constexpr int word_values = 65536, word_counter_bytes = 2 * word_values;
 
 /// Limits of the device.
 struct Limits {
   int multiprocessors = 1;
   int shared_bytes = 0;   ///< largest number of bytes of dynamic shared memory of a block
-  int pixel_entries = 0;  ///< largest number of counters of 32 bits in a block
+  int pixel_entries = 0;  ///< largest number of 32-bit counters in a block
 };
 /// `shared_limit`: bytes of shared memory that a block may have.
 Limits limits_of(int multiprocessors, int shared_limit);
@@ -33,17 +33,17 @@ struct Share {
   Rect rects[max_rects];
 };
 
-/// The tables in which the pixel kernel counts a set. A job has several passes if its entries do not fit shared memory:
-/// each pass reads all samples and counts some of the entries.
+/// The tables in which the pixel kernel counts a set. A job has several passes if its entries do not fit in shared
+/// memory: each pass reads all samples and counts some of the entries.
 struct PixelTables {
   int base[4];       ///< [channel]: the first entry of its table, relative to first_entry; −1: not counted
-  int luma_base;     ///< the first entry of the table of luma made of R, G and B
+  int luma_base;     ///< the first entry of the table of luma computed from R, G and B
   int position[3];   ///< positions of R, G and B among the channels
   int first_entry;   ///< the job's first entry in the sums
   int entries;       ///< number of entries of all tables of the job
   int pass_entries;  ///< number of entries that a block counts
   int passes;
-  bool by_lane;  ///< each lane has its own counters
+  bool by_lane;  ///< whether each lane has separate counters
 };
 /// `set`: set of the format; 0 if three planes are read together.
 PixelTables pixel_tables(const Plan& plan, int set, const Limits& limits);
@@ -51,7 +51,7 @@ PixelTables pixel_tables(const Plan& plan, int set, const Limits& limits);
 /// Whether the word kernel counts a set: one channel, which is counted by value in 65536 entries.
 bool counts_words(const Plan& plan, int set, const Limits& limits);
 
-/// One launch of the word kernel. Jobs follow each other: job i + 1 begins at the block after the last of job i.
+/// One launch of the word kernel. Jobs are consecutive: job i + 1 begins at the block after the last block of job i.
 struct WordLaunch {
   int blocks = 0;  ///< 0: nothing to count
   int jobs = 0;
@@ -64,21 +64,21 @@ WordLaunch schedule_words(const Plan& plan, const Limits& limits, const SetPiece
 /// One launch of the pixel kernel. Job i is set i, or the three planes of a frame. A set without samples has no blocks;
 /// job 0 always has a block, which ends the launch.
 struct PixelLaunch {
-  bool any = false;  ///< there are samples to count
+  bool any = false;  ///< whether there are samples to count
   int blocks = 0;
   std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block
   PixelTables tables[3] = {};
   Share shares[3];
 };
-/// The launch that counts the sets that the word kernel does not count.
+/// The launch that counts those sets that the word kernel does not count.
 PixelLaunch schedule_pixels(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from);
 
-/// Quads of a row that a lane of the sharpness kernel takes at once: about 16 bytes.
+/// The quads of a row that a lane of the sharpness kernel takes at once: about 16 bytes.
 constexpr int sharpness_quads(int channels, int sample_bytes) {
   return channels * sample_bytes >= 4 ? 1 : 4 / (channels * sample_bytes);
 }
-/// Pixels of a row that a warp of the sharpness kernel sums up:
-/// all of its quads except the last, which is only a neighbour.
+/// The pixels of a row that a warp of the sharpness kernel sums up: all its quads except the last, which is only a
+/// neighbour.
 constexpr int sharpness_unit(int channels, int sample_bytes) {
   return 128 * sharpness_quads(channels, sample_bytes) - 4;
 }

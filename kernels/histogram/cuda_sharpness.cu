@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Sums of luma in one pass: brightness, gradients, the difference from the previous frame.
+// Sums of luma in one pass: brightness, gradients, and the difference from the previous frame.
 //
 //   rectangle: tiles of `rows` rows; a warp sums up a tile at a time, from top to bottom
 //   +--------+--------+--------+
@@ -9,12 +9,12 @@
 //                                  +-------------+-------------+-----+   next tile: here it is only a neighbour
 //
 //   row y      Y0 Y1 Y2 Y3 | Y4 …   right: the same words, shifted by a pixel; the next lane's first pixel by shuffle
-//   row y + 1  Y0 Y1 Y2 Y3 | Y4 …   below: the row that was loaded while row y − 1 was summed up; it is the next row y
-//   kept       K0 K1 K2 K3 | …      the luma of the frame before: read by the lane that then overwrites it
+//   row y + 1  Y0 Y1 Y2 Y3 | Y4 …   below: the row that was loaded while row y − 1 was summed up; it becomes row y
+//   kept       K0 K1 K2 K3 | …      luma of the previous frame: read by the lane that then overwrites it
 //
 // A pixel without a neighbour is its own neighbour: the difference is 0. Blocks add their sums to the sums of the
-// device. The last block writes these to the results and clears them. All sums are whole numbers,
-// so the order does not matter.
+// device. The last block writes these to the results and clears them. All sums are integers, so the order does not
+// matter.
 //
 // Where to change what
 //   another sum            LumaSum (measuring.hpp), add_quad(); the reference in tests/kernels/reference/histogram.cpp
@@ -46,7 +46,7 @@ struct LumaParams {
   int rect_count;
   Rect rects[max_rects];
   std::uint64_t* device_sums;  ///< sum_count numbers; zero between frames
-  /// The results in page-locked memory; null unless this is the last launch with sums of the frame.
+  /// The results in page-locked memory; null unless this is the frame's last launch with sums.
   std::uint64_t* host_sums;
   unsigned* ticket;  ///< number of blocks that have ended; zero between launches
 };
@@ -100,8 +100,8 @@ __device__ __forceinline__ void sum_row(const LumaParams& params, const Luma<T> 
   constexpr int quads = sharpness_quads(C, sizeof(T)), words = int(sizeof(T));
 #pragma unroll
   for (int q = 0; q < quads; ++q) {
-    // A quad belongs to the lane that has any pixel of it. If luma is kept, rectangles begin at 0,
-    // so this lane has all pixels of the quad.
+    // A quad belongs to the lane that has at least one pixel of it. If luma is kept, rectangles begin at 0, so this
+    // lane has all pixels of the quad.
     const bool is_owner = (mask[q].word[0][0] | mask[q].word[0][words - 1]) != 0;
     unsigned char* const kept = params.kept + y * params.kept_pitch + std::ptrdiff_t(x + q * 128) * words;
     if (params.compare && is_owner) {
@@ -122,8 +122,8 @@ __device__ __forceinline__ void sum_row(const LumaParams& params, const Luma<T> 
   }
 }
 
-/// Sums up one tile of a rectangle. All lanes of the warp must call this. `x`: position of the lane's first quad; its
-/// other quads follow at distances of 128 pixels.
+/// Sums up one tile of a rectangle. All lanes of the warp must call this. `x`: position of the lane's first quad; the
+/// other quads of the lane follow at distances of 128 pixels.
 template <typename T, int C, bool ThreePlanes>
 __device__ __forceinline__ void sum_tile(const LumaParams& params, const Rect& rect, int x, int y,
                                          ThreadSums<T>& part) {
@@ -267,7 +267,7 @@ class CudaSharpness final : public MeasuringPlan {
       params_.views[0] = view(source().set);
   }
 
-  /// Sums up as many rectangles as one launch has room for, starting with `from`.
+  /// Sums up as many rectangles as fit in one launch, beginning with `from`.
   Status launch(const std::vector<Rect>& pieces, std::size_t from, Queue queue) {
     const SharpnessLaunch launch = schedule_sharpness(geometry().format, multiprocessors_, pieces, from);
     params_.rows = launch.rows;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Short kernels, which are compiled together: nvcc parses all headers three times for each object.
+// Short kernels are compiled together, because nvcc parses all headers three times for each object.
 // clang-format off
 #include "kernels/histogram/cuda_overlay.cu"
 #include "kernels/histogram/cuda_words.cu"

@@ -5,8 +5,8 @@
 
 namespace cudavision::histogram {
 
-/// The units of a rectangle that one worker counts. Each row is `units` units wide; units are numbered row by row, and
-/// the worker takes unit `first`, then every unit `stride` further. The caller ends the walk when y reaches the height.
+/// The units of a rectangle that one worker counts. Each row is `units` units wide. Units are numbered row by row; the
+/// worker takes unit `first` and then every `stride`-th unit. The caller ends the walk when y reaches the height.
 struct Walk {
   int x, y, step_x, step_y, width;
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Counting planes of 16-bit samples by value: 65536 counters of 32 bits do not fit shared memory. One block a
-// multiprocessor; its counters have 16 bits:
+// Counts planes of 16-bit samples by value: 65536 counters of 32 bits do not fit in shared memory. Each multiprocessor
+// runs one block, whose counters have 16 bits:
 //
-//   word (32 bits)   | value 0 | value 1 |     Word i lies at i ^ (i / 32 % 32). Otherwise samples with equal low bits,
+//   word (32 bits)   | value 0 | value 1 |     Word i is at i ^ (i / 32 % 32). Otherwise samples with equal low bits,
 //                    | value 2 | value 3 |     such as 10 bits stored in the high bits of 16, would all use one bank
 //                    | …
 //
-// A thread adds a sample by an atomic that returns the old word. If its addition makes a counter reach 2^15, the thread
-// moves 2^15 from the counter to the device's sums before the round ends. In a round the block adds at most 2^15. At
-// the end, one atomic of 64 bits adds each word to the sums of two values.
+// A thread adds a sample with an atomic that returns the old word. If this makes a counter reach 2^15, the thread moves
+// 2^15 from the counter to the device's sums before the round ends. In a round, the block adds at most 2^15. At the
+// end, one 64-bit atomic adds each word to the sums of two values.
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/cuda_chunks.cuh"
 #include "kernels/histogram/cuda_gather.cuh"
@@ -23,11 +23,11 @@ constexpr std::uint32_t top_bits = 0x80008000u;
 
 /// The position of word i of the counters.
 __device__ __forceinline__ std::uint32_t swizzled(std::uint32_t i) { return i ^ (i >> 5 & 31); }
-/// The number that counts a value when added to its word.
+/// The number that must be added to a word to count a value.
 __device__ __forceinline__ std::uint32_t one_of(std::uint32_t value) { return (value & 1) * 0xffffu + 1; }
 
-/// Adds the block's counters to the sums of its table. Blocks begin at different words, so that they add to different
-/// sums at a time.
+/// Adds the block's counters to the sums of its table. Blocks begin at different words, so that they do not add to the
+/// same sums at the same time.
 __device__ __forceinline__ void add_to_sums(const std::uint32_t* counters, std::uint32_t* sums, int block) {
   const int threads = blockDim.x;
   for (int k = threadIdx.x; k < word_values / 2; k += threads) {
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
     const std::uint32_t more = one_of(value) * count, old = atomicAdd(counters + swizzled(value / 2), more);
     return (old + more) ^ old;
   };
-  // Must be called if a top bit has changed.
+  // Moves 2^15 from a counter to the sums. Must be called if a top bit has changed.
   const auto move = [&](std::uint32_t value) {
     atomicSub(counters + swizzled(value / 2), one_of(value) << 15);
     atomicAdd(sums + value, 1u << 15);
@@ -86,8 +86,7 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
     const Rect rect = job.share.rects[r];
     const auto load = [&](int x, int y, Held& held) { load_chunk(rows, x, y, held); };
     const auto work = [&](const Held& held, int, int, unsigned callers) {
-      // Atomics of a warp at one address would follow each other.
-      // If all samples of a warp are equal, one lane adds them.
+      // Atomics of a warp at one address would be serialized. If all samples of a warp are equal, one lane adds them.
       bool equal = held.word[0] == __byte_perm(held.word[0], 0, 0x1032);
 #pragma unroll
       for (int i = 1; i < Held::words; ++i) equal = equal && held.word[i] == held.word[0];

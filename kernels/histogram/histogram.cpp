@@ -23,7 +23,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   plan.geometry = geometry;
   plan.bins = params.bins;
   // Tables of 8-bit samples have an entry for each value, because there are few values. Tables of deeper samples have
-  // an entry for each value or for each bin, whichever needs fewer entries.
+  // an entry for each value or for each bin, whichever is fewer.
   plan.fine = format.depth == 8 ? 256 : std::min(params.bins, 1 << format.depth);
   plan.history = params.history;
   plan.weights = luma_weights(params.luma);
@@ -100,7 +100,7 @@ void Counting::add_result(Counts& sums, int age) const {
 
 namespace {
 
-/// The public Histogram.
+/// Converts to the public Histogram.
 Result<std::unique_ptr<Histogram>> as_histogram(Result<std::unique_ptr<Counting>> made) {
   if (!made.ok()) return made.error();
   return std::unique_ptr<Histogram>(std::move(made.value()));

@@ -41,9 +41,9 @@ struct ChannelCounts {
 };
 using Counts = std::vector<ChannelCounts>;
 
-/// A plan that counts the samples of frames. Make it once for a geometry and parameters, and submit it often, on one
-/// stream at a time. Luma of RGB is floor(wr·R + wg·G + wb·B) in float32, where each product and sum is rounded, from
-/// left to right; it is at most 2^depth − 1. Alpha and padding are not counted.
+/// A plan that counts the samples of frames. It is made once for a geometry and parameters, and submitted for each
+/// frame, on one stream at a time. Luma of RGB is floor(wr·R + wg·G + wb·B) in float32, computed from left to right
+/// with every product and sum rounded; it is at most 2^depth − 1. Alpha and padding are not counted.
 class Histogram {
  public:
   Histogram() = default;
@@ -55,8 +55,8 @@ class Histogram {
   virtual const Geometry& geometry() const = 0;
 
   /// Counts one frame of the plan's geometry, in the backend's memory. Every sample in the region is counted once
-  /// (region.hpp defines which samples of subsampled chroma are in it). Returns without waiting for CUDA. Errors:
-  /// resource if memory is short or a launch fails.
+  /// (region.hpp defines which samples of subsampled chroma are in it). Does not wait for CUDA. Errors: resource (out
+  /// of memory, or a launch fails).
   virtual Status submit(const Image& src, const Region& region, Queue queue) = 0;
 
   /// The counts of the frame submitted `age` submits ago (0 … history − 1). Wait for the queue of that submit first.
@@ -66,21 +66,21 @@ class Histogram {
     add_result(counts, age);
     return counts;
   }
-  /// Adds these counts to `sums`, which has the counts of other frames or is empty.
+  /// Adds these counts to `sums`, which holds the counts of other frames or is empty.
   virtual void add_result(Counts& sums, int age = 0) const = 0;
 };
 
-/// Errors: settings if a parameter is out of range or the backend is not built in; resource.
+/// Makes a plan. Errors: settings (a parameter is out of range, or the backend is not built in), resource.
 Result<std::unique_ptr<Histogram>> make(const Params& params, const Geometry& geometry, Backend backend);
 
 /// Statistics of the samples of one channel. Values are in the format's range, 0 … 2^depth − 1. A bin of several values
-/// counts as the middle (first + last) / 2, so statistics are exact if bins ≥ 2^depth.
-/// Without samples all fields are 0.
+/// counts as the middle (first + last) / 2, so statistics are exact if bins ≥ 2^depth. Without samples, all fields are
+/// 0.
 struct Statistics {
   std::uint64_t count = 0;              ///< samples
   double min = 0, max = 0;              ///< values of the lowest and the highest bin that is not empty
   double mean = 0, deviation = 0;       ///< deviation: √(Σ(v − mean)² / count)
-  double median = 0, p01 = 0, p99 = 0;  ///< the lowest value that 50 %, 1 %, 99 % of the samples do not exceed
+  double median = 0, p01 = 0, p99 = 0;  ///< the lowest value that is not exceeded by 50 %, 1 %, 99 % of the samples
   double entropy = 0;                   ///< −Σ p·log2 p over the bins, in bits
   double saturated = 0;                 ///< share of samples in the bins of 0 and of 2^depth − 1, 0–1
 };
@@ -89,15 +89,15 @@ Statistics statistics(const std::vector<std::uint64_t>& counts, int depth);
 /// Histogram equalisation of the luma, by the rule of cv::equalizeHist at any depth. Let P(v) be the number of samples
 /// in the region that are at most v, and n₀ the number of samples of the lowest value. Then v becomes round((P(v) − n₀)
 /// · (2^depth − 1) / (P(max) − n₀)), in float32, half to even. A picture with a single value is not changed. GRAY8
-/// equals cv::equalizeHist bit for bit. In YUV formats Y alone is changed. In RGB the change of the luma (of `matrix`)
-/// is added to each component, R + lut(y) − y, and the result is saturated; this gives the same as equalising Y of the
-/// picture's YCbCr. Alpha and padding are not changed. Errors: settings if the backend is not built in; resource.
+/// equals cv::equalizeHist bit for bit. In YUV formats only Y is changed. In RGB the change of the luma (of `matrix`)
+/// is added to each component, R + lut(y) − y, and the result is saturated; this equals equalising the Y of the
+/// picture's YCbCr. Alpha and padding are not changed. Errors: settings (the backend is not built in), resource.
 Result<std::unique_ptr<Filter>> make_equalize(LumaMatrix matrix, const Geometry& geometry, Backend backend);
 
 struct OverlayParams {
-  Rect position{16, 16, 256, 100};  ///< pixels; the part outside of the picture is not drawn
+  Rect position{16, 16, 256, 100};  ///< pixels; the part outside the picture is not drawn
   double opacity = 0.75;            ///< 0–1
-  bool log = false;                 ///< bars show the logarithm of the counts
+  bool log = false;                 ///< whether bars show the logarithm of the counts
 };
 /// Checks the parameters. Errors: settings.
 Status validate(const OverlayParams& params);
@@ -105,8 +105,8 @@ Status validate(const OverlayParams& params);
 /// Draws a histogram into pictures. The height of a bar is its count relative to the largest count of its channel; a
 /// column of several bins shows the largest of them. First a black panel is blended with half the opacity, then the
 /// bars of luma (white), then the bars of components: Y white, R and Cr red, G green, B and Cb blue. Where bars of
-/// several components overlap, their colours are added. Colours in YUV follow BT.601, limited range. A sample of
-/// subsampled chroma gets the colour at its first pixel. Alpha is not changed.
+/// several components overlap, their colours are added. Colours in YUV follow BT.601, limited range. A subsampled
+/// chroma sample gets the colour of its first pixel. Alpha is not changed.
 class Overlay {
  public:
   Overlay() = default;
@@ -114,11 +114,11 @@ class Overlay {
   Overlay(const Overlay&) = delete;
   Overlay& operator=(const Overlay&) = delete;
 
-  /// Draws the counts of the histogram's last submit, which was made on the same queue, into a picture of the
-  /// histogram's geometry. Returns without waiting for CUDA. Errors: resource.
+  /// Draws the counts of the histogram's last submit, which was made on the same queue, into a picture with the
+  /// histogram's geometry. Does not wait for CUDA. Errors: resource.
   virtual Status submit(const Image& picture, Queue queue) = 0;
 };
-/// `histogram` must outlive the overlay. Errors: settings if a parameter is out of range; resource.
+/// Makes an overlay. `histogram` must outlive it. Errors: settings (a parameter is out of range), resource.
 Result<std::unique_ptr<Overlay>> make_overlay(const OverlayParams& params, const Histogram& histogram);
 
 }  // namespace cudavision::histogram

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Code that both backends of Sharpness share: the pieces of a region, the number of neighbours,
-// which frames are compared. Private.
+// Private: code shared by both backends of Sharpness: the pieces of a region, the number of neighbours, and which
+// frames are compared.
 #pragma once
 
 #include <memory>
@@ -11,23 +11,23 @@
 
 namespace cudavision::histogram {
 
-/// The source of the luma of a format.
+/// Where the luma of a format comes from.
 struct LumaSource {
-  bool rgb = false;           ///< luma is made of R, G and B; otherwise it is a channel
-  bool three_planes = false;  ///< R, G and B are planes
+  bool rgb = false;           ///< whether luma is computed from R, G and B; otherwise it is a channel
+  bool three_planes = false;  ///< whether R, G and B are planes
   int set = 0;                ///< the channel set of the luma, or of R, G and B; 0 if they are planes
   int position[3] = {};  ///< positions of R, G and B among the channels of the set, or among the sets; or [0]: position
                          ///< of the luma channel
 };
 LumaSource luma_source(const FormatInfo& format);
 
-/// The pixels of one submit, and what is done with them.
+/// The pixels of one submit, and what to do with them.
 struct Measuring {
   const Image& src;
   const std::vector<Rect>& pieces;  ///< the pieces of the region, disjoint, in pixels
-  bool whole;                       ///< the pieces are the whole frame
-  bool compare;                     ///< compare with the kept luma
-  bool keep;                        ///< keep the luma of the whole frame, after the comparison
+  bool whole;                       ///< whether the pieces are the whole frame
+  bool compare;                     ///< whether to compare with the kept luma
+  bool keep;                        ///< whether to keep the luma of the whole frame, after the comparison
   int slot;                         ///< the slot of the result
 };
 
@@ -68,12 +68,12 @@ class MeasuringPlan : public Sharpness {
   const LumaSource source_;
   SetPieces frame_, pieces_;
   AlignedPicture src_;
-  std::vector<Known> known_;  ///< one entry for each slot
+  std::vector<Known> known_;  ///< one for each slot
   int last_ = 0;
   bool any_kept_ = false;  ///< whether the luma of the last frame was kept
 };
 
-/// Errors: resource. The context must be current to make and use CUDA plans.
+/// Make the backends. The context must be current to make and use CUDA plans. Errors: resource.
 Result<std::unique_ptr<Sharpness>> make_sharpness_cuda(const SharpnessParams& params, const Geometry& geometry);
 Result<std::unique_ptr<Sharpness>> make_sharpness_cpu(const SharpnessParams& params, const Geometry& geometry);
 

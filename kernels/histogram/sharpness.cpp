@@ -24,7 +24,7 @@ void LumaSums::add(const LumaSums& other) {
 
 namespace {
 
-/// A mean in 8-bit steps.
+/// A mean, in 8-bit steps.
 double mean(std::uint64_t sum, std::uint64_t number, int depth) {
   return number == 0 ? 0 : std::ldexp(double(sum) / double(number), 8 - depth);
 }

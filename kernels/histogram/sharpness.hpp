@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The sharpness of frames, and other sums of luma that tell whether a camera works (watch.hpp).
+// The sharpness of frames, and other sums of luma that show whether a camera works (watch.hpp).
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,14 @@ namespace cudavision::histogram {
 
 struct SharpnessParams {
   LumaMatrix luma = LumaMatrix::bt601;
-  bool compare = false;  ///< keep a copy of each frame's luma, and compare the next frame with it
+  bool compare = false;  ///< whether to keep a copy of each frame's luma, and compare the next frame with it
   int history = 1;  ///< 1–64: number of frames whose results are kept, for a caller with several frames in flight
 };
 
 /// Checks the parameters. Errors: settings.
 Status validate(const SharpnessParams& params);
 
-/// Exact sums over the pixels of a region, in values of the format (0 … 2^depth − 1).
-/// Both backends give the same numbers.
+/// Exact sums over the pixels of a region, in values of the format (0 … 2^depth − 1), equal on both backends.
 struct LumaSums {
   std::uint64_t pixels = 0;      ///< number of pixels
   std::uint64_t luma = 0;        ///< Σ Y(x, y)
@@ -35,8 +34,7 @@ struct LumaSums {
   void add(const LumaSums& other);
 };
 
-// The figures that follow from the sums. All are in 8-bit steps (divided by 2^(depth − 8)),
-// and are 0 without pixels.
+// Values computed from the sums. All are in 8-bit steps (divided by 2^(depth − 8)), and are 0 without pixels.
 
 /// The mean difference between pixels that are neighbours in a row or a column: gradients ÷ neighbours.
 double sharpness_of(const LumaSums& sums, int depth);
@@ -46,8 +44,8 @@ double deviation_of(const LumaSums& sums, int depth);
 /// The mean difference from the previous frame: differences ÷ pixels.
 double difference_of(const LumaSums& sums, int depth);
 
-/// A plan that sums up the luma of frames in one pass. Make it once for a geometry and parameters, and submit it
-/// often, on one stream at a time. Luma is computed as in Histogram.
+/// A plan that sums up the luma of frames in one pass. It is made once for a geometry and parameters, and submitted for
+/// each frame, on one stream at a time. Luma is computed as in Histogram.
 class Sharpness {
  public:
   Sharpness() = default;
@@ -58,8 +56,7 @@ class Sharpness {
   virtual const Geometry& geometry() const = 0;
 
   /// Sums up the pixels in the region of one frame of the plan's geometry, in the backend's memory. The neighbours of a
-  /// pixel need not be in the region. Returns without waiting for CUDA. Errors:
-  /// resource if memory is short or a launch fails.
+  /// pixel need not be in the region. Does not wait for CUDA. Errors: resource (out of memory, or a launch fails).
   virtual Status submit(const Image& src, const Region& region, Queue queue) = 0;
 
   /// Forgets the kept luma: the next frame is not compared.
@@ -70,7 +67,7 @@ class Sharpness {
   virtual LumaSums result(int age = 0) const = 0;
 };
 
-/// Errors: settings if a parameter is out of range or the backend is not built in; resource.
+/// Makes a plan. Errors: settings (a parameter is out of range, or the backend is not built in), resource.
 Result<std::unique_ptr<Sharpness>> make_sharpness(const SharpnessParams& params, const Geometry& geometry,
                                                   Backend backend);
 

@@ -27,7 +27,7 @@ Statistics statistics(const std::vector<std::uint64_t>& counts, int depth) {
   all.mean = sum / count;
 
   struct Quantile {
-    std::uint64_t rank;  ///< position among the sorted samples, from 1
+    std::uint64_t rank;  ///< position among the sorted samples, counted from 1
     double* value;
   };
   const auto ceil_part = [&](std::uint64_t part, std::uint64_t of) {

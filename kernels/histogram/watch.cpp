@@ -28,8 +28,8 @@ std::vector<Change> Watch::update(const Look& look, const WatchParams& params) {
   std::vector<Change> changes;
   judge(Condition::dark, look.brightness, hold_time, changes);
   judge(Condition::bright, look.brightness, hold_time, changes);
-  // A black or white picture hides detail and noise, and a picture without detail has no focus.
-  // Only the first condition is reported.
+  // A black or white picture hides detail and noise, and a picture without detail has no focus. Only the first
+  // condition is reported.
   const bool lit = !beyond(look.brightness, rules[int(Condition::dark)].begin, false) &&
                    !beyond(look.brightness, rules[int(Condition::bright)].begin, true) && !is_on(Condition::dark) &&
                    !is_on(Condition::bright);
@@ -51,7 +51,7 @@ std::vector<Change> Watch::end() {
   return changes;
 }
 
-/// Judges a condition in the next frame. No value: the condition cannot be judged now and stays unchanged.
+/// Evaluates a condition in the next frame. No value: the condition cannot be evaluated now and stays unchanged.
 void Watch::judge(Condition condition, std::optional<double> value, double begin_time, std::vector<Change>& changes) {
   State& state = states_[std::size_t(condition)];
   const Rule& rule = rules[std::size_t(condition)];
@@ -68,7 +68,7 @@ void Watch::judge(Condition condition, std::optional<double> value, double begin
   }
   state.spoke = now_;
   if (!state.changing) {
-    // A frame that equals the previous one shows that the picture has not changed since the previous frame.
+    // If a frame equals the previous one, the picture has not changed since the previous frame.
     const bool from_before = frozen && !state.on;
     state.changing = from_before ? before_ : now_;
     state.changing_since = from_before ? label_before_ : label_;
@@ -80,8 +80,8 @@ void Watch::judge(Condition condition, std::optional<double> value, double begin
   changes.push_back({condition, state.on, state.since, *value, state.on ? rule.begin : rule.end});
 }
 
-/// The sharpness relative to the usual sharpness. Also learns the usual sharpness.
-/// No value while the usual sharpness is not known, or if `judged` is false.
+/// The sharpness relative to the usual sharpness. Also learns the usual sharpness. No value while the usual sharpness
+/// is unknown, or if `judged` is false.
 std::optional<double> Watch::focus(const Look& look, bool judged) {
   if (!judged) return {};
   const double relative = look.sharpness / look.deviation, step = double(now_ - before_) / second;

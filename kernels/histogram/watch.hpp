@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Detects camera faults from the luma of frames. It uses plain arithmetic on figures
-// that are equal on both backends.
+// Detects camera faults from the luma of frames. Uses simple arithmetic on values that are equal on both backends.
 #pragma once
 
 #include <array>
@@ -12,23 +11,23 @@ namespace cudavision::histogram {
 
 enum class Condition { dark, bright, covered, defocused, frozen };
 inline constexpr int condition_count = 5;
-/// The name of a condition, as its enumerator.
+/// The name of a condition: the name of its enumerator.
 const char* name_of(Condition condition);
 
-/// When a condition begins and ends. The two limits differ, so that a noisy value does not make the condition
-/// begin and end repeatedly.
+/// When a condition begins and ends. The two limits differ, so that a noisy value does not make the condition begin and
+/// end repeatedly.
 struct Rule {
   /// Limits of the value. The condition begins when the value is beyond `begin`. It ends when the value is back on the
   /// other side of `end`.
   double begin, end;
   bool above;    ///< true: the condition is on while the value is above its limits; false: while it is below
-  double lapse;  ///< seconds for which the value may return while the condition is about to end
+  double lapse;  ///< seconds for which the value may return beyond the limit while the condition is about to end
 };
 /// The value of each condition, and its limits.
 ///   dark, bright: brightness.
 ///   covered: detail, √(sharpness · deviation). Both are small in a picture without detail, even if it is noisy.
-///   defocused: focus, the greater of sharpness and sharpness ÷ deviation, each relative to its own running mean.
-///     Sharpness falls when the light is switched off, but the ratio does not. Both fall when the lens is out of focus.
+///   defocused: focus, the larger of sharpness and sharpness ÷ deviation, each relative to its running mean.
+///     Sharpness falls when the light is switched off, but the ratio does not. When the lens is out of focus, both do.
 ///   frozen: difference. A frame of the same picture, encoded again, may differ for a moment (a key frame).
 inline constexpr Rule rules[condition_count] = {{0.06, 0.09, false, 0},
                                                 {0.9, 0.85, true, 0},
@@ -36,24 +35,24 @@ inline constexpr Rule rules[condition_count] = {{0.06, 0.09, false, 0},
                                                 {0.5, 0.7, false, 0},
                                                 {0.0002, 0.01, false, 0.5}};
 
-/// A value must be beyond its limit for this many seconds before a condition begins or ends. Exception:
-/// WatchParams says when `frozen` begins.
+/// A value must be beyond its limit for this many seconds before a condition begins or ends. Exception: WatchParams
+/// determines when `frozen` begins.
 inline constexpr double hold_time = 1;
-/// focus_memory: seconds of the running mean that the focus is relative to.
-/// focus_begin: seconds until the focus is known.
+/// focus_memory: length in seconds of the running mean that the focus is relative to. focus_begin: seconds until the
+/// focus is known.
 inline constexpr double focus_memory = 60, focus_begin = 5;
-/// Replaces focus_memory while the picture is less sharp than usual.
-/// After about ten minutes the lower sharpness counts as usual.
+/// Replaces focus_memory while the picture is less sharp than usual. After about ten minutes, the lower sharpness
+/// counts as usual.
 inline constexpr double focus_adaptation = 600;
 
 struct WatchParams {
   double frozen_time = 2;  ///< seconds, 0 or more
 };
 
-/// The figures of a frame that a watch reads. They are in 8-bit steps, except brightness.
+/// The properties of a frame that a watch reads. They are in 8-bit steps, except brightness.
 struct Look {
   std::uint64_t step = 0;  ///< ns since the previous frame
-  std::uint64_t time = 0;  ///< any label of the frame; returned in Change::since
+  std::uint64_t time = 0;  ///< any label of the frame, which is returned in Change::since
   double brightness = 0;   ///< the mean luma, from black (0) to white (1) of the format's range
   double deviation = 0, sharpness = 0;
   std::optional<double> difference;  ///< difference from the previous frame; no value if there was none
@@ -84,7 +83,7 @@ class Watch {
     std::uint64_t since = 0;
     std::optional<Time> changing;  ///< since when the value has been beyond its limit
     std::uint64_t changing_since = 0;
-    Time spoke = 0;  ///< when it was last beyond its limit
+    Time spoke = 0;  ///< when the value was last beyond its limit
   };
   /// The running mean that the focus is relative to.
   struct Usual {

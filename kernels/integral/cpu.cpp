@@ -9,7 +9,8 @@
 namespace cudavision::integral {
 namespace {
 
-/// Rows of one call of cv::integral. Its int32 sums of bytes and its float64 sums of deeper samples and of squares are
+/// The rows of one call of cv::integral. Its int32 sums of bytes and its float64 sums of deeper samples and of squares
+/// are
 /// exact for 32 rows of 16384 samples, and the sums of a strip stay in the cache.
 constexpr int strip_rows = 32;
 
@@ -54,7 +55,7 @@ class CpuIntegral final : public Integral {
     return one;
   }
 
-  /// The samples of one table in `rect`.
+  /// The samples of a table in `rect`.
   cv::Mat samples(const Image& src, const TableSource& source, const Rect& rect, Work& work) const {
     if (!source.luma) return component(src, source, rect, work.scratch[0], work.samples[0]);
     const FormatInfo& format = info(plan_.geometry.format);
@@ -112,8 +113,8 @@ class CpuIntegral final : public Integral {
     }
   }
 
-  /// Writes the sums of a strip plus the row of the table above it (`carry`).
-  /// Then `carry` becomes the last row of the strip.
+  /// Writes the sums of a strip plus the row of the table above it (`carry`). Then `carry` becomes the last row of the
+  /// strip.
   template <typename Sum, typename Out, typename Carry>
   void add_rows(const cv::Mat& sums, std::vector<Carry>& carry, std::uint8_t* out, std::ptrdiff_t pitch) const {
     const int first = plan_.padded ? 0 : 1, count = sums.cols - first;

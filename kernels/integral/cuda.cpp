@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Summed-area tables. The frame is divided into tiles. Every tile takes two steps:
 //
-//   1. sum:    the sums of its rows, of its columns, and of all its samples go to scratch memory (cuda_sum_tile.cuh).
-//   2. write:  a block adds up the sums of the tiles before it (cuda_add_up.cuh), and writes the tile's entries
+//   1. sum:    the sums of the tile's rows, of its columns, and of all its samples are written to scratch memory
+//              (cuda_sum_tile.cuh).
+//   2. write:  a block adds up the sums of the preceding tiles (cuda_add_up.cuh), and writes the tile's entries
 //              (cuda_write_tile.cuh).
 //
 //   frame: tiles of 256 samples × 8 warps · R rows   tile: warps one above the other   lane l of a warp, in each row:
@@ -12,10 +13,10 @@
 //   | tile (0,1) | tile (1,1) | tile (2,1) |         | …                        |
 //   +------------+------------+------------+         +--------------------------+
 //
-// Padded tables have a zero row and a zero column. Rows of tiles are rows of the table: row y holds the samples of row
-// y − 1, and the first row loads zeros. Columns of tiles are samples: the entry of column x is written to x + 1. Tiles
-// of padded tables, and of tables whose rows may begin inside a sector of memory,
-// overlap by eight columns (cuda_store.cuh).
+// Padded tables have a zero row and a zero column. The rows of tiles are rows of the table: row y holds the samples of
+// row y − 1, and the first row loads zeros. The columns of tiles are samples: the entry of column x is written to x +
+// 1. Tiles of padded tables, and of tables whose rows may begin inside a sector of memory, overlap by eight columns
+// (cuda_store.cuh).
 //
 // A frame is one launch. One block does both steps of a tile, or two blocks do one step each (cuda_tables.cu).
 //
@@ -45,7 +46,7 @@
 namespace cudavision::integral {
 namespace {
 
-/// Sets the parts of a job that depend on the frame: its samples and its table.
+/// Sets the fields of a job that depend on the frame: its samples and its table.
 void set_frame(SumJob& job, const Image& src, const TableSource& source, const Plane& table) {
   const FormatInfo& format = info(src.geometry.format);
   constexpr Role rgb[] = {Role::red, Role::green, Role::blue};
@@ -76,7 +77,7 @@ void set_frame(SumJob& job, const Image& src, const TableSource& source, const P
                                                                                        : RowAlignment::other;
 }
 
-/// All sums of a plan, or all sums of squares.
+/// Computes all sums of a plan, or all sums of squares.
 class TableGroup {
  public:
   Status prepare(const Plan& plan, bool squared) {
@@ -110,7 +111,7 @@ class TableGroup {
  private:
   Schedule schedule_;
   TablesKernel kernel_;
-  bool overlap_ = false;  ///< the device can start a launch before the previous launch has ended
+  bool overlap_ = false;  ///< whether the device can start a launch before the previous launch has ended
   cuda::DeviceMemory scratch_;
 };
 

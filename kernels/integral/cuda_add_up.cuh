@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Adding up the sums of other tiles, which are needed before tile (x, y) is written.
+// Adds up the sums of other tiles, which are needed before tile (x, y) is written.
 //
 //             +---------+---------+---------+
-//             | corner  | corner  | above   |   corner: sums of all tiles left above (job.totals)
-//             +---------+---------+---------+   above:  sums of the columns of all tiles above (job.columns)
-//             | corner  | corner  | above   |   left:   sums of each row of all tiles to the left (job.rows)
+//             | corner  | corner  | above   |   corner: sums of all tiles above and to the left (job.totals)
+//             +---------+---------+---------+   above:  column sums of all tiles above (job.columns)
+//             | corner  | corner  | above   |   left:   row sums of all tiles to the left (job.rows)
 //             +---------+---------+---------+
 //             | left    | left    | (x, y)  |
 //             +---------+---------+---------+
@@ -19,7 +19,7 @@ template <typename Value>
 struct SumChunk {
   static constexpr int count = 16 / sizeof(Value);
   uint4 words;
-  /// Sums that are not yet available, or zeros.
+  /// Sets the sums to "not yet available", or to zeros.
   __device__ __forceinline__ void set(bool missing, std::uint32_t mark) {
     const std::uint32_t top = missing ? mark ^ 0x80000000u : mark, low = sizeof(Value) == 8 ? 0 : mark;
     words = make_uint4(low, mark, low, top);
@@ -27,7 +27,7 @@ struct SumChunk {
   __device__ __forceinline__ void load(const Value* from, std::uint32_t mark) {
     load_words<sizeof(Value) == 8 ? 8 : 4>(from, missing(mark), words);
   }
-  /// Whether one of the sums is not yet available.
+  /// Whether any of the sums is not yet available.
   __device__ __forceinline__ bool missing(std::uint32_t mark) const {
     const std::uint32_t odd = (words.y ^ mark) | (words.w ^ mark), even = (words.x ^ mark) | (words.z ^ mark);
     return is_missing(sizeof(Value) == 8 ? odd : odd | even);
@@ -44,22 +44,22 @@ struct SumChunk {
   }
 };
 
-/// The sums of other tiles that a thread adds up. Each lane of warp w loads a chunk of a row of the tiles on the
-/// left. The lanes also load columns and totals of the tiles above, in the rows of tiles w, w + warps, …
+/// The sums of other tiles that a thread adds up. Each lane of warp w loads a chunk of the row sums of the tiles to the
+/// left. The lanes also load column sums and totals of the tiles above, in the rows of tiles w, w + warps, …
 ///
-/// Assumption, if `together`: the blocks of these tiles run or have ended, so that their sums arrive. They have smaller
-/// numbers, and the device starts blocks in the order of their numbers (cuda_tables.cu).
-/// Otherwise load_round() would wait forever.
+/// `together` assumes that the blocks of these tiles are running or have ended, so that their sums arrive: they have
+/// smaller numbers, and the device starts blocks in the order of their numbers (cuda_tables.cu). Otherwise load_round()
+/// would wait forever.
 template <bool together, typename T, bool squared, typename Sum, int R>
 struct OtherSums {
   using LineSum = typename SampleQuad<T, squared>::LineSum;
   using ColumnSum = typename SampleQuad<T, squared>::ColumnSum;
   using LineChunk = SumChunk<LineSum>;
   using ColumnChunk = SumChunk<ColumnSum>;
-  static constexpr int line_chunks = R / LineChunk::count;  ///< chunks of a tile's rows
-  static constexpr int beside = 32 / line_chunks;           ///< tiles on the left that the lanes load at once
-  static constexpr int chunks = tile_width / ColumnChunk::count / 32;  ///< chunks of a tile's columns in a lane
-  /// The number of tiles in a round: as many as the registers hold.
+  static constexpr int line_chunks = R / LineChunk::count;  ///< chunks of a tile's row sums
+  static constexpr int beside = 32 / line_chunks;           ///< tiles to the left that the lanes load at once
+  static constexpr int chunks = tile_width / ColumnChunk::count / 32;  ///< chunks of a tile's column sums in a lane
+  /// The number of tiles in a round: as many as the registers can hold.
   static constexpr int tiles_left = !together          ? 4
                                     : line_chunks == 1 ? 1
                                                        : 2,
@@ -78,7 +78,7 @@ struct OtherSums {
       static_cast<const ColumnSum*>(job.columns) + tile.x * job.tile_step - job.overlap + lane * ColumnChunk::count;
   const LineSum* const tile_totals = static_cast<const LineSum*>(job.totals);
   const bool outside =
-      tile.x == 0 && lane * ColumnChunk::count < job.overlap;  ///< the first chunk is left of the table
+      tile.x == 0 && lane * ColumnChunk::count < job.overlap;  ///< the first chunk is to the left of the table
   LineSum left[LineChunk::count] = {}, above[chunks * ColumnChunk::count] = {};
   Sum corner = 0;
 
@@ -93,7 +93,7 @@ struct OtherSums {
   __device__ __forceinline__ OtherSums(const SumJob& job, const TableTile& tile, std::uint32_t mark)
       : job(job), tile(tile), mark(mark) {}
 
-  /// Sets the chunks that a lane does not need to zero. The others are set to missing.
+  /// Sets the chunks that a lane does not need to zero, and the others to missing.
   __device__ __forceinline__ void begin_round(Round& round) const {
 #pragma unroll
     for (int n = 0; n < tiles_left; ++n) round.lines[n].set(round.first_left + n * beside < tile.x, mark);
@@ -109,7 +109,7 @@ struct OtherSums {
   /// Loads the missing chunks once. Returns whether some are still missing.
   __device__ __forceinline__ bool load_missing(Round& round) const {
     int next_left = round.first_left, next_above = round.first_above;
-    cuda::opaque_register(next_left), cuda::opaque_register(next_above);  // otherwise all addresses take registers
+    cuda::opaque_register(next_left), cuda::opaque_register(next_above);  // else every address takes registers
 #pragma unroll
     for (int n = 0; n < tiles_left; ++n) round.lines[n].load(rows_left + (next_left + n * beside) * R, mark);
 #pragma unroll
@@ -153,7 +153,8 @@ struct OtherSums {
     }
   }
 
-  /// Adds the totals of the tiles left above, starting with column 32 of tiles. The rounds have added the other totals.
+  /// Adds the totals of the tiles above and to the left, beginning with tile column 32. The rounds have added the
+  /// others.
   __device__ __forceinline__ void add_far_totals() {
 #pragma unroll 1
     for (int x = lane + 32; x < tile.x; x += 32)
@@ -196,8 +197,8 @@ struct OtherSums {
   }
 };
 
-/// Adds up the sums of other tiles: shared.left; shared.above and shared.corners, where warp w adds up the tiles w, w +
-/// warps, …; and shared.starts, the sum of each warp's part of shared.left.
+/// Adds up the sums of other tiles: shared.left; shared.above and shared.corners, for which warp w adds up the tiles w,
+/// w + warps, …; and shared.starts, the sum of each warp's part of shared.left.
 template <bool together, typename T, bool squared, typename Sum, int R>
 __device__ __forceinline__ void add_up(const SumJob& job, const TableTile& tile, std::uint32_t mark,
                                        Shared<T, squared, Sum, R>& shared) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Loading the samples of a tile. A warp loads R rows of 256 samples; samples outside of the frame are zero.
+// Loads the samples of a tile. A warp loads R rows of 256 samples; samples outside the frame are zero.
 //
 //   a row of a tile:   | quad 0 of lanes 0 … 31 (128 samples) | quad 1 of lanes 0 … 31 (128 samples) |
 //   lane l:              samples 4l … 4l + 3                    samples 128 + 4l … 128 + 4l + 3
@@ -21,7 +21,7 @@ struct LaneSamples {
   std::uint32_t words[R][2][sizeof(T)];
 };
 
-/// A quad as one word of memory.
+/// The type of a quad as one word of memory.
 template <typename T>
 using QuadWord = std::conditional_t<sizeof(T) == 1, std::uint32_t, uint2>;
 
@@ -41,7 +41,7 @@ __device__ __forceinline__ void put_quad(const std::uint32_t (&samples)[4], int 
   }
 }
 
-/// Unpacks samples one by one, from any address. Not inlined: this path is long and rare.
+/// Unpacks samples one by one, from any address. Not inlined, because this path is long and rare.
 template <typename T, int R>
 __device__ __noinline__ void unpack_samples(const SumJob& job, int x, int y, int lane, RowWords<T>* rows) {
   const auto sample = [&](T word) { return sample_of(word, job.shift, job.max_value); };
@@ -73,7 +73,7 @@ __device__ __noinline__ void unpack_samples(const SumJob& job, int x, int y, int
   }
 }
 
-/// Loads four pixels of four samples, as `from` points to them.
+/// Loads four pixels of four samples, to which `from` points.
 template <typename T>
 __device__ __forceinline__ void load_pixels(const unsigned char* from, std::uint32_t (&words)[4 * sizeof(T)]) {
 #pragma unroll
@@ -82,7 +82,7 @@ __device__ __forceinline__ void load_pixels(const unsigned char* from, std::uint
     words[4 * v] = four.x, words[4 * v + 1] = four.y, words[4 * v + 2] = four.z, words[4 * v + 3] = four.w;
   }
 }
-/// Loads four pixels of three bytes and splits them into a word each. The last byte of a word is not used.
+/// Loads four pixels of three bytes and splits them into one word each. The last byte of each word is unused.
 __device__ __forceinline__ void load_triples(const unsigned char* from, std::uint32_t (&words)[4]) {
   const auto* const at = reinterpret_cast<const std::uint32_t*>(from);
   const std::uint32_t a = __ldg(at), b = __ldg(at + 1), c = __ldg(at + 2);
@@ -92,7 +92,7 @@ __device__ __forceinline__ void load_triples(const unsigned char* from, std::uin
 /// Unpacks whole quads of aligned pixels of `channels` samples: three bytes, or four samples.
 template <int channels, bool luma, typename T, int R>
 __device__ __forceinline__ void unpack_pixels(const SumJob& job, int x, int y, int lane, RowWords<T> (&rows)[R]) {
-  constexpr int together = 4 / sizeof(T);  // rows that load at the same time
+  constexpr int together = 4 / sizeof(T);  // rows that are loaded at the same time
   const int channel[3] = {job.channel[0], job.channel[1], job.channel[2]};
   const bool inside[2] = {unsigned(x) < unsigned(job.width), unsigned(x + 128) < unsigned(job.width)};
   constexpr int pixel_bytes = channels * sizeof(T);
@@ -117,7 +117,7 @@ __device__ __forceinline__ void unpack_pixels(const SumJob& job, int x, int y, i
         std::uint32_t samples[4];
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-          // The float 2^23 + sample, by one permutation.
+          // The float 2^23 + sample, made with one permutation.
           const auto biased = [&](int c) {
             if constexpr (sizeof(T) == 1)
               return __uint_as_float(__byte_perm(words[i][q][j], 0x4b000000, 0x7650 | channel[c]));
@@ -134,8 +134,8 @@ __device__ __forceinline__ void unpack_pixels(const SumJob& job, int x, int y, i
   }
 }
 
-/// Loads R rows of a tile for a warp, starting at column `x` (a multiple of 4) and row `y`. `rows`: the warp's part of
-/// shared memory, for unpacked samples. `pixels`: include the code for aligned pixels.
+/// Loads R rows of a tile for a warp, beginning at column `x` (a multiple of 4) and row `y`. `rows`: the warp's part of
+/// shared memory, for unpacked samples. `pixels`: whether to include the code for aligned pixels.
 template <bool pixels, typename T, int R>
 __device__ __forceinline__ void load_rows(const SumJob& job, int x, int y, int lane, RowWords<T> (&rows)[R],
                                           LaneSamples<T, R>& into) {

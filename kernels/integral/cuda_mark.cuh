@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How tiles pass sums to each other if a block does both steps (`together` in cuda_tables.cu). The top bit of each
-// word, the mark, says whether the word is of this frame. So a tile loads the sums that it needs repeatedly until
+// word, the mark, shows whether the word belongs to this frame. So a tile repeatedly loads the sums that it needs until
 // all have the mark of the frame. No other signal is needed:
 //
 //   frame              1    2    3    4
-//   mark               1    0    1    0     (memory begins with zeros: no word is of frame 1)
+//   mark               1    0    1    0     (memory begins with zeros: no word belongs to frame 1)
 //
-// A stored word is the sum XOR the mark. A loaded word XOR the mark is the sum; its top bit is 1 if the sum is not
-// yet available. Every word is stored once in every frame. Blocks that only sum or only write use the mark 0 and count
-// summed tiles instead (cuda_tables.cu).
+// A stored word is the sum XOR the mark. A loaded word XOR the mark is the sum; its top bit is 1 if the sum is not yet
+// available. Every word is stored once per frame. Blocks that only sum or only write use the mark 0 and count summed
+// tiles instead (cuda_tables.cu).
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ __device__ __forceinline__ void store_marked(Sum* to, Sum sum, std::uint32_t mar
     asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(marked(sum, mark)));
 }
 
-/// Loads 16 bytes of words if `wanted`, without a branch, so that other loads are in flight at the same time.
-/// Each word is loaded as a whole.
+/// If `wanted`, loads 16 bytes of words, without a branch, so that other loads are in flight at the same time. Each
+/// word is loaded atomically.
 template <int word_bytes>
 __device__ __forceinline__ void load_words(const void* from, bool wanted, uint4& words) {
   if constexpr (word_bytes == 8) {
@@ -58,7 +58,7 @@ __device__ __forceinline__ void load_words(const void* from, bool wanted, uint4&
                  : "l"(from), "r"(int(wanted)));
   }
 }
-/// Loads one word if `wanted`, without a branch.
+/// If `wanted`, loads one word, without a branch.
 template <typename Sum>
 __device__ __forceinline__ void load_word(const Sum* from, bool wanted, Sum& word) {
   if constexpr (sizeof(Sum) == 8)
@@ -82,7 +82,7 @@ __device__ __forceinline__ Sum load_marked(const Sum* from, std::uint32_t mark) 
   return marked(word, mark);
 }
 
-/// Whether a loaded word is from the previous frame.
+/// Whether a loaded word belongs to the previous frame.
 template <typename Sum>
 __device__ __forceinline__ bool is_missing(Sum sum) {
   return sum >> (8 * sizeof(Sum) - 1);

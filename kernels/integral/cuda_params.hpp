@@ -11,80 +11,80 @@
 
 namespace cudavision::integral {
 
-/// The most tables of one launch: the channels of a format.
+/// The most tables in one launch: the channels of a format.
 inline constexpr int max_jobs = 4;
-/// Width of a tile in entries: two quads (four neighbouring samples each) for each of the 32 lanes of a warp. A row of
+/// The width of a tile in entries: two quads (four adjacent samples each) for each of the 32 lanes of a warp. A row of
 /// a tile fills whole cache lines.
 inline constexpr int tile_width = 256;
 inline constexpr int warps = tuning.warps;
 inline constexpr int threads = 32 * warps;
 static_assert(threads >= tile_width, "one thread adds up one column of a tile");
 
-/// Columns by which tiles overlap, if rows may begin inside a sector (cuda_store.cuh): two quads,
-/// a sector of four-byte entries.
+/// The columns by which tiles overlap if rows may begin inside a sector (cuda_store.cuh): two quads, or a sector of
+/// four-byte entries.
 inline constexpr int tile_overlap = 8;
 
 /// Where the rows of a table (without the zero column) begin, relative to sectors of 32 bytes.
 enum class RowAlignment : std::uint8_t {
   aligned,  ///< every row begins with a sector
-  /// Row y begins (y + 1) % 4 entries of four bytes behind a word of 16 bytes.
-  /// Padded tables with tight rows of 4n + 1 entries are of this kind.
+  /// Row y begins (y + 1) % 4 entries of four bytes after the start of a 16-byte word. Padded tables with tight rows of
+  /// 4n + 1 entries are of this kind.
   stepped,
   other,
 };
 
 /// One table: its source, its destination, and its scratch memory.
 struct SumJob {
-  const unsigned char* src[3];  ///< the first sample; for luma of RGB the first red, green and blue
+  const unsigned char* src[3];  ///< the first sample; for luma of RGB, the first red, green and blue
   std::ptrdiff_t src_pitch[3];
   unsigned char* dst;
   std::ptrdiff_t dst_pitch;
   /// The first pixel, if pixels of four samples or of three bytes are aligned words; otherwise nullptr.
   const unsigned char* pixels;
   int channel[3];        ///< channels of src[] in such a pixel
-  int step;              ///< bytes from sample to sample in a row
-  bool quads;            ///< samples are contiguous and quads are aligned words
-  bool whole_quads;      ///< rows end with a whole quad
+  int step;              ///< distance between samples of a row, in bytes
+  bool quads;            ///< whether samples are contiguous and quads are aligned words
+  bool whole_quads;      ///< whether rows end with a whole quad
   int shift, max_value;  ///< see sample_of()
   int width, height;     ///< samples
-  int zero_line;  ///< 1: padded. Row y of the tiles holds samples of row y − 1; column x is in entry x + 1. Else 0
+  int zero_line;  ///< 1: padded. Row y of the tiles holds samples of row y − 1; column x is in entry x + 1. Otherwise 0
   int tiles_x, tiles_y, first_tile;
-  int overlap;    ///< columns at the left of a tile that belong to the tile before it: 0 or tile_overlap
+  int overlap;    ///< columns at the left of a tile that belong to the previous tile: 0 or tile_overlap
   int tile_step;  ///< columns from tile to tile: tile_width − overlap
   SumType type;
-  bool luma;  ///< the samples are luma of red, green and blue
+  bool luma;  ///< whether the samples are luma of red, green and blue
   RowAlignment row_alignment;
-  // Sums of tiles. If blocks sum and write, the top bit of every word is a mark: see cuda_mark.cuh.
-  void* rows;        ///< LineSum [tiles_y][warps][tiles_x][rows of a warp]: sums of the rows of each tile
-  void* columns;     ///< ColumnSum [tiles_y][tiles_x][tile_step]: sums of the columns of each tile
-  void* totals;      ///< LineSum [tiles_y][tiles_x]: sums of the tiles
-  unsigned* summed;  ///< [tiles_y]: summed tiles of each row of tiles; used if blocks sum or write
+  // Sums of tiles. If blocks sum and write, the top bit of every word is a mark; see cuda_mark.cuh.
+  void* rows;        ///< LineSum [tiles_y][warps][tiles_x][rows of a warp]: row sums of each tile
+  void* columns;     ///< ColumnSum [tiles_y][tiles_x][tile_step]: column sums of each tile
+  void* totals;      ///< LineSum [tiles_y][tiles_x]: total sum of each tile
+  unsigned* summed;  ///< [tiles_y]: number of summed tiles in each row of tiles; used if blocks sum or write
 };
 
 struct KernelParams {
   SumJob jobs[max_jobs];
   int count;  ///< number of jobs
-  int tiles;  ///< tiles of all jobs
-  /// Number of tiles that are summed before the first is written, at least a row of tiles; 0: a block sums and writes a
-  /// tile.
+  int tiles;  ///< number of tiles of all jobs
+  /// The number of tiles that are summed before the first one is written, at least a row of tiles; 0: a block sums and
+  /// writes a tile.
   int ahead;
-  /// All jobs have the same tiles. Tiles at one position follow each other, because they read the same samples.
+  /// Whether all jobs have the same tiles. Tiles at one position are then consecutive: they read the same samples.
   bool jobs_in_turn;
-  /// apart: number of tiles that have stopped waiting. together: number of written tiles modulo 2 · tiles, which tells
-  /// odd frames from even frames.
+  /// apart: number of tiles that have stopped waiting. together: number of written tiles modulo 2 · tiles, which
+  /// distinguishes odd and even frames.
   unsigned* written;
-  int tile_rows;  ///< rows of tiles of all jobs; this number of `summed` counters follows `written`
+  int tile_rows;  ///< rows of tiles of all jobs; as many `summed` counters follow `written`
 
-  /// Blocks of the launch.
+  /// The number of blocks in the launch.
   int blocks() const { return ahead == 0 ? tiles : 2 * tiles; }
 };
 
-/// The work of a block. Either each block sums a tile and writes it. Or, in the order of blocks: `ahead` tiles are
-/// summed; then tiles are summed and written in turn; then the remaining tiles are written. A block needs only sums of
-/// blocks with smaller numbers.
+/// The work of a block. Either each block sums a tile and writes it; or, in the order of blocks, `ahead` tiles are
+/// summed, then tiles are summed and written alternately, then the remaining tiles are written. A block needs only sums
+/// from blocks with smaller numbers.
 struct Turn {
   bool sums, writes;
-  int tile;  ///< number of the tile
+  int tile;  ///< index of the tile
 };
 CUDAVISION_HOST_DEVICE inline Turn turn_of(const KernelParams& p, int block) {
   if (p.ahead == 0) return {true, true, block};
@@ -120,9 +120,8 @@ struct TablesKernel {
   int shared_bytes = 0;
 };
 
-/// The kernel for these samples and sums. `rows`: rows of a warp, as make_schedule() chose them;
-/// the largest number if not `together`.
-/// `together`: each block sums a tile and writes it.
+/// The kernel for these samples and sums. `rows`: the rows of a warp that make_schedule() chose, or the largest number
+/// if not `together`. `together`: each block sums a tile and writes it.
 TablesKernel tables_kernel(int sample_bytes, bool squared, SumType type, int rows, bool together);
 
 }  // namespace cudavision::integral

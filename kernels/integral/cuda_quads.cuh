@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Sums of quads: four neighbouring samples of a row, packed into words.
-// To sum another kind of sample, change SampleQuad.
+// Sums of quads: four adjacent samples of a row, packed into words. To sum another kind of sample, change SampleQuad.
 #pragma once
 
 #include <type_traits>
@@ -14,7 +13,7 @@ namespace cudavision::integral {
 template <typename T, bool squared>
 struct SampleQuad {
   using LineSum = std::conditional_t<sizeof(T) == 2 && squared, std::uint64_t, std::uint32_t>;
-  /// Holds the sum of a column of a tile: 128 rows × 255 fit 16 bits.
+  /// Holds the sum of a column of a tile: 128 rows × 255 fit in 16 bits.
   using ColumnSum = std::conditional_t<sizeof(T) == 1 && !squared, std::uint16_t, LineSum>;
   const std::uint32_t (&words)[sizeof(T)];
   __device__ __forceinline__ explicit SampleQuad(const std::uint32_t (&from)[sizeof(T)]) : words(from) {}
@@ -47,14 +46,15 @@ struct SampleQuad {
       return value(0) + value(1) + value(2) + value(3);
   }
 
-  /// The sums of four columns over the rows of a warp. Two sums of bytes share a word, as 16 rows × 255 fit 16 bits.
+  /// The sums of four columns over the rows of a warp. Two sums of bytes share a word, because 16 rows × 255 fit in 16
+  /// bits.
   struct Columns {
     static constexpr bool paired = sizeof(T) == 1 && !squared;
     LineSum sums[paired ? 2 : 4] = {};
 
     __device__ __forceinline__ void add(const SampleQuad& quad) {
       if constexpr (paired) {
-        sums[0] += quad.words[0];  // bytes 0 and 2, plus 256 × bytes 1 and 3
+        sums[0] += quad.words[0];  // byte 0 and byte 2, plus 256 × bytes 1 and 3
         sums[1] += __byte_perm(quad.words[0], 0, 0x4341);
       } else {
 #pragma unroll
@@ -73,17 +73,17 @@ struct SampleQuad {
   };
 };
 
-/// The sums of four neighbouring columns.
+/// The sums of four adjacent columns.
 template <typename Sum>
 struct alignas(sizeof(Sum) < 4 ? 8 : 16) ColumnSums {
   Sum of[4];
 };
 
 /// For N rows: before[n][q] = the sum of all samples of row n before this lane's quad q. In a row, the first quads of
-/// all lanes lie before all second quads. `quad_sums` holds the sums of this lane's quads.
+/// all lanes precede all second quads. `quad_sums` holds the sums of this lane's quads.
 template <typename T, bool squared, int N, typename LineSum>
 __device__ __forceinline__ void exclusive_sums(const LineSum (&quad_sums)[N][2], int lane, LineSum (&before)[N][2]) {
-  if constexpr (sizeof(T) == 1 && !squared) {  // 32 lanes × 4 × 255 fit 16 bits: one scan serves both quads
+  if constexpr (sizeof(T) == 1 && !squared) {  // 32 lanes × 4 × 255 fit in 16 bits: one scan serves both quads
     std::uint32_t sums[N];
 #pragma unroll
     for (int n = 0; n < N; ++n) sums[n] = quad_sums[n][0] | quad_sums[n][1] << 16;

@@ -6,7 +6,7 @@
 namespace cudavision::integral {
 namespace {
 
-/// The size of the frame as cuda_tuning.hpp counts it: tiles of 256 × 64 entries in all its tables.
+/// The size of the frame in the unit of cuda_tuning.hpp: tiles of 256 × 64 entries in all its tables.
 long count_tiles(const Plan& plan, const std::vector<int>& tables) {
   long tiles = 0;
   for (int i : tables)
@@ -14,7 +14,7 @@ long count_tiles(const Plan& plan, const std::vector<int>& tables) {
   return tiles;
 }
 
-/// The part of a job that does not depend on the frame or on memory.
+/// The fields of a job that do not depend on the frame or on memory.
 SumJob make_job(const Plan& plan, int index, int tile_height, int first_tile) {
   const TableInfo& table = plan.tables[index];
   SumJob job{};
@@ -40,8 +40,8 @@ bool unpacks(const Plan& plan, const std::vector<int>& tables) {
   });
 }
 
-/// Tiles that are summed before the first is written: at least a row of tiles,
-/// because the first tile written waits for it.
+/// The number of tiles that are summed before the first one is written: at least a row of tiles, because the first
+/// written tile waits for it.
 int choose_ahead(const KernelParams& params) {
   int ahead = tuning.ahead;
   for (int i = 0; i < params.count; ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How the CUDA backend divides the tables of a plan: tiles, rows of a warp, one or two blocks for a tile, scratch
-// memory. Plain C++, tested without a GPU.
+// How the CUDA backend divides the tables of a plan: tiles, rows of a warp, one or two blocks per tile, scratch memory.
+// Plain C++, tested without a GPU.
 #pragma once
 
 #include <vector>
@@ -10,23 +10,23 @@
 
 namespace cudavision::integral {
 
-/// The work on all sums of a plan, or on all sums of squares: one kernel computes them.
+/// All sums of a plan, or all sums of squares, which one kernel computes.
 struct Schedule {
   std::vector<int> tables;  ///< the table of each job, as an index into Plan::tables; empty: nothing to compute
   int sample_bytes = 1;
   bool squared = false;
   SumType type = SumType::u32;
   int rows = 0;                   ///< rows of a warp
-  std::size_t scratch_bytes = 0;  ///< device memory, aligned to 16 bytes; zero before the first launch
-  KernelParams params{};          ///< everything that does not depend on the frame
+  std::size_t scratch_bytes = 0;  ///< device memory, aligned to 16 bytes; must be zero before the first launch
+  KernelParams params{};          ///< all parameters that do not depend on the frame
 };
 
-/// The parameters lack the addresses in scratch memory: see set_scratch().
+/// Makes a schedule, without the addresses in scratch memory: see set_scratch().
 Schedule make_schedule(const Plan& plan, bool squared);
-/// Divides `scratch`, which has scratch_bytes, among the jobs.
+/// Divides `scratch`, which has scratch_bytes bytes, among the jobs.
 void set_scratch(Schedule& schedule, unsigned char* scratch);
 
-/// Where the parts of a job's scratch memory begin, relative to the first; the sums of columns come first.
+/// Where the parts of a job's scratch memory begin, relative to the first part; the column sums come first.
 struct ScratchParts {
   std::size_t rows, totals, end;
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Storing a row of a tile. Each lane holds the entries of its two quads:
+// Stores a row of a tile. Each lane holds the entries of its two quads:
 //
 //   sums[0 … 3]: entries 4 · lane … 4 · lane + 3         sums[4 … 7]: entries 128 + 4 · lane … 128 + 4 · lane + 3
 //
-// A warp stores whole sectors of memory (32 bytes): sectors shared by two tiles would cost padded 8K tables 6 µs. If
-// rows may begin inside a sector, tiles overlap by eight columns, and a tile leaves the first entries of a row to the
-// tile on its left:
+// A warp stores whole sectors of memory (32 bytes): sectors shared by two tiles would cost 6 µs for padded 8K tables.
+// If rows may begin inside a sector, tiles overlap by eight columns, and the tile to the left stores the first entries
+// of a row:
 //
 //   columns of tile x       |0 1 2 3 4 5 6 7 8 …                          247 248 … 255|
 //   columns of tile x + 1                                                |0 1 2 3 4 5 6 7 8 …
@@ -20,14 +20,14 @@
 
 namespace cudavision::integral {
 
-/// The part of a row that is stored: entries begin … end − 1 of the tile. `inner`: these are tile_width − tile_overlap
-/// entries, and `begin` begins a sector.
+/// The part of a row that is stored: entries begin … end − 1 of the tile. `inner`: there are tile_width − tile_overlap
+/// entries, and a sector starts at `begin`.
 struct Stored {
   int begin, end;
   bool inner;
 };
 
-/// Stores a whole row of a table whose rows begin with a sector.
+/// Stores a whole row of a table whose rows begin at sectors.
 __device__ __forceinline__ void store_aligned(std::uint32_t* row, int lane, const std::uint32_t (&sums)[8]) {
 #pragma unroll
   for (int q = 0; q < 2; ++q)
@@ -35,9 +35,9 @@ __device__ __forceinline__ void store_aligned(std::uint32_t* row, int lane, cons
            make_uint4(sums[4 * q], sums[4 * q + 1], sums[4 * q + 2], sums[4 * q + 3]));
 }
 
-/// Stores a row. Each lane gets the quad that lies 4 · quads + odd entries behind its own, because that quad begins a
-/// sector. `quads` (0 or 1) and `odd` (0 … 3) are constants after inlining. All lanes must call this,
-/// because they exchange entries.
+/// Stores a row. Each lane gets the quad that is 4 · quads + odd entries after its own, because a sector starts there.
+/// `quads` (0 or 1) and `odd` (0 … 3) are constants after inlining. All lanes must call this, because they exchange
+/// entries.
 __device__ __forceinline__ void store_shifted(int quads, int odd, const Stored& stored, std::uint32_t* row, int lane,
                                               const std::uint32_t (&sums)[8]) {
   std::uint32_t entries[2][4];
@@ -65,7 +65,7 @@ __device__ __forceinline__ void store_shifted(int quads, int odd, const Stored& 
     }
   }
 }
-/// Stores a row for any number of entries from the lane's quad to a sector: 0 … 7.
+/// Stores a row, for any number of entries from the lane's quad to the next sector: 0 … 7.
 __device__ __forceinline__ void store_shifted(int skipped, const Stored& stored, std::uint32_t* row, int lane,
                                               const std::uint32_t (&sums)[8]) {
   switch (skipped) {
@@ -88,8 +88,8 @@ __device__ __forceinline__ void store_shifted(int skipped, const Stored& stored,
   }
 }
 
-/// Stores a row of entries of eight bytes. They pass through the warp's `buffer` in shared memory (1 KiB), so that
-/// neighbouring lanes store neighbouring entries. `whole`: all entries are stored, and the row begins with a sector.
+/// Stores a row of eight-byte entries. They pass through the warp's `buffer` in shared memory (1 KiB), so that adjacent
+/// lanes store adjacent entries. `whole`: all entries are stored, and the row begins at a sector.
 template <typename Out, typename Sum>
 __device__ __forceinline__ void store_wide(bool whole, Stored stored, Out* row, int lane, const Sum (&sums)[8],
                                            void* buffer) {

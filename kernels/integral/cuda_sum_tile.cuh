@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The sums of the rows and columns of a tile, and of the tile.
+// Computes the sums of the rows and columns of a tile, and its total sum.
 //
 //     tile of a block           warp w: rows w · R … w · R + R − 1
 //   +-----------------+   |
-//   | warp 0          |   | job.rows: one sum a row (warp_sum over its lanes)
+//    | warp 0          |   | job.rows: one sum per row (warp_sum over its lanes)
 //   | warp 1          |   |
-//   | …               |   | job.totals: one sum a tile
+//    | …               |   | job.totals: one sum per tile
 //   +-----------------+
-//   ------------------- job.columns: one sum a column (each warp adds up its rows, then each thread adds up a word of
-//                                    columns over all warps)
+//    ------------------- job.columns: one sum per column (each warp adds up its rows, then each thread adds up a word
+//                                     of columns over all warps)
 #pragma once
 
 #include "kernels/integral/cuda_load.cuh"
@@ -24,8 +24,8 @@ struct Shared {
   using ColumnSum = typename SampleQuad<T, squared>::ColumnSum;
   RowWords<T> words[warps][R];                           ///< samples of the tile
   ColumnSums<ColumnSum> columns[warps][tile_width / 4];  ///< sums of the columns of each warp
-  /// First the sums of the columns of the tiles above (each warp adds up some of these tiles); then the sums of all
-  /// columns above each warp; then a row of entries of each warp.
+  /// First the column sums of the tiles above (each warp adds up some of these tiles), then the sums of all columns
+  /// above each warp, then a row of entries of each warp.
   ColumnSums<LineSum> above[warps][tile_width / 4];
   alignas(16) LineSum left[warps][R];  ///< sums of the rows to the left of the tile
   Sum starts[warps], corners[warps];
@@ -59,15 +59,15 @@ __device__ __forceinline__ void share_columns(const LaneSamples<T, R>& samples, 
     shared.columns[warp][q * 32 + lane] = columns[q].template sums_of<ColumnSums<typename Samples::ColumnSum>>();
 }
 
-/// Sums a tile, and stores the sums for the tiles after it, with a mark.
+/// Sums a tile, and stores the sums for the following tiles, with a mark.
 template <typename T, bool squared, typename Sum, int R>
 __device__ __forceinline__ void sum_tile(const SumJob& job, const TableTile& tile, std::uint32_t mark,
                                          const LaneSamples<T, R>& samples, Shared<T, squared, Sum, R>& shared) {
   using Samples = SampleQuad<T, squared>;
   using LineSum = typename Samples::LineSum;
   using ColumnSum = typename Samples::ColumnSum;
-  // Sums of columns in a word of memory. Two sums of bytes share a word,
-  // and the second one has the mark: 128 rows × 255 fit 15 bits.
+  // Column sums in a word of memory. Two sums of bytes share a word, and the second one has the mark: 128 rows × 255
+  // fit in 15 bits.
   using Word = std::conditional_t<sizeof(ColumnSum) == 2, std::uint32_t, ColumnSum>;
   constexpr int together = sizeof(Word) / sizeof(ColumnSum);
   static_assert(sizeof(ColumnSum) != 2 || warps * R * 255 < 1 << 15, "the top bit of two sums of columns is the mark");

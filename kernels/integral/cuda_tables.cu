@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The kernels of the summed-area tables. A block sums a tile (cuda_sum_tile.cuh),
-// or writes it (cuda_write_tile.cuh), or does both.
+// The kernels of the summed-area tables. A block sums a tile (cuda_sum_tile.cuh), writes it (cuda_write_tile.cuh), or
+// does both.
 //
-//   together:  every block sums a tile, waits for the sums of the tiles before it, and writes its tile
-//   apart:     blocks 0 … ahead − 1 sum | blocks in turn: sum, write, sum, write, … | the remaining blocks write
+//   together:  every block sums a tile, waits for the sums of the preceding tiles, and writes its tile
+//   apart:     blocks 0 … ahead − 1 sum | blocks alternate: sum, write, sum, write, … | the remaining blocks write
 //
-// Together: samples are read once, interleaved samples are unpacked once, and all blocks of a small frame run at
-// once. Apart: summing is some tiles ahead of writing. The samples of a tile are still in L2 when it is written, and
-// the sums that a block waits for are (nearly) ready. So blocks of large frames wait less. A block waits only for
-// blocks with smaller numbers. The device starts blocks in the order of their numbers;
-// the scans of CUB also assume this.
+// Together: samples are read once, interleaved samples are unpacked once, and all blocks of a small frame run at once.
+// Apart: summing runs some tiles ahead of writing. The samples of a tile are still in L2 when it is written, and the
+// sums that a block waits for are (nearly) ready. So blocks of large frames wait less. A block waits only for blocks
+// with smaller numbers. The device starts blocks in the order of their numbers; CUB's scans also assume this.
 #include <algorithm>
 
 #include "kernels/cuda/overlap.hpp"
@@ -30,7 +29,7 @@ __device__ __forceinline__ void wait_for_rows(const SumJob& job, int last) {
   __syncthreads();
 }
 
-/// T: stored samples. Sum: the type in which sums of a frame are computed. R: rows of a warp. together:
+/// T: the type of stored samples. Sum: the type in which sums of a frame are computed. R: rows of a warp. together:
 /// each block sums a tile and writes it.
 template <typename T, bool squared, typename Sum, int R, bool together>
 __global__ void __launch_bounds__(threads,
@@ -44,8 +43,8 @@ __global__ void __launch_bounds__(threads,
   const SumJob& job = p.jobs[tile.job];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int x = tile.x * job.tile_step - job.overlap, y = (tile.y * warps + warp) * R - job.zero_line;
-  // Interleaved samples occur only if `together`. But the compiler allocates other registers without the code for them,
-  // and 8K GRAY8 becomes 4 % slower.
+  // Interleaved samples occur only if `together`. But without the code for them, the compiler allocates registers
+  // differently, and 8K GRAY8 becomes 4 % slower.
   constexpr bool pixels = together || sizeof(T) == 1;
   LaneSamples<T, R> samples;
   if constexpr (together) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The write pass: the entries of a tile. A warp holds the row of the table above its own rows in registers, and
+// The write pass: computes the entries of a tile. A warp holds the table row above its own rows in registers, and
 // computes its R rows downwards:
 //
 //   S(x, y) = S(x, y − 1) + left(y) + the samples of row y in the tile, from its first column to x
@@ -13,9 +13,9 @@
 
 namespace cudavision::integral {
 
-/// Computes the rows of a warp downwards, `together` at once (their scans overlap), and calls store(r, inside) for
-/// each. r counts from 0 to together − 1; `inside` is false below the table. During the call, `sums` holds the entries
-/// of the row, and `out` is its address.
+/// Computes the rows of a warp downwards, `together` at a time (their scans overlap), and calls store(r, inside) for
+/// each row. r counts from 0 to together − 1; `inside` is false below the table. During the call, `sums` holds the
+/// entries of the row, and `out` is its address.
 template <int together, typename T, bool squared, typename Sum, int R, typename Store>
 __device__ __forceinline__ void for_rows(const SumJob& job, int rows, int warp, int lane, Sum (&sums)[8],
                                          unsigned char*& out, Shared<T, squared, Sum, R>& shared, Store store) {
@@ -65,7 +65,7 @@ __device__ __forceinline__ void sum_columns_above(Shared<T, squared, Sum, R>& sh
   }
 }
 
-/// The row of the table above the warp's first row, from the sums of the columns above it.
+/// Loads the table row above the warp's first row, from the sums of the columns above it.
 template <typename T, bool squared, typename Sum, int R>
 __device__ __forceinline__ void load_row_above(const SumJob& job, int warp, int lane,
                                                const Shared<T, squared, Sum, R>& shared, Sum (&sums)[8]) {
@@ -75,10 +75,10 @@ __device__ __forceinline__ void load_row_above(const SumJob& job, int warp, int 
 #pragma unroll
     for (int j = 0; j < 4; ++j) sums[4 * q + j] = quad.of[j];
   }
-  Sum edge = 0;  // all samples left of the tile in the rows above this warp's first row
+  Sum edge = 0;  // all samples to the left of the tile in the rows above this warp's first row
   if (lane < warps) edge = shared.corners[lane] + (lane < warp ? shared.starts[lane] : Sum(0));
   edge = cuda::warp_sum(edge);
-  // The sums of the columns become prefix sums: over each quad (i = 0 and 4 begin one), then over the lanes.
+  // The column sums become prefix sums: first in each quad (i = 0 and 4 begin one), then over the lanes.
 #pragma unroll
   for (int i = 1; i < 8; ++i)
     if (i != 4) sums[i] += sums[i - 1];
@@ -91,8 +91,8 @@ __device__ __forceinline__ void load_row_above(const SumJob& job, int warp, int 
   for (int i = 0; i < 8; ++i) sums[i] += before[i / 4];
 }
 
-/// Computes the rows of a warp downwards from the row above them (`sums`), and stores them, by the type and the
-/// alignment of the table. x, y: position of the warp's first entry.
+/// Computes the rows of a warp downwards from the row above them (`sums`), and stores them according to the type and
+/// the alignment of the table. x, y: position of the warp's first entry.
 template <typename T, bool squared, typename Sum, int R>
 __device__ __forceinline__ void store_rows(const SumJob& job, int x, int y, int warp, int lane, Sum (&sums)[8],
                                            Shared<T, squared, Sum, R>& shared) {
@@ -107,7 +107,7 @@ __device__ __forceinline__ void store_rows(const SumJob& job, int x, int y, int 
   constexpr std::integral_constant<int, 2> two;
   constexpr std::integral_constant<int, 4> four;
   const auto entries = [&] { return reinterpret_cast<std::uint32_t*>(out); };
-  // The first entry of the row that begins a sector, and the entries to store.
+  // The first entry of the row at which a sector begins, and the entries to store.
   const bool inner = job.overlap && x >= 0 && x + tile_width <= job.width;
   const auto skipped = [&](int bytes) {
     return job.overlap ? int(-(reinterpret_cast<std::uintptr_t>(out) / bytes) % (32 / bytes)) : 0;
@@ -158,8 +158,7 @@ __device__ __forceinline__ void store_rows(const SumJob& job, int x, int y, int 
   }
 }
 
-/// The samples of the tile, and the sums of its columns, are in shared memory. `together`:
-/// the block has also summed the tile.
+/// Writes a tile. Its samples and its column sums are in shared memory. `together`: the block has also summed the tile.
 template <bool together, typename T, bool squared, typename Sum, int R>
 __device__ __forceinline__ void write_tile(const KernelParams& p, const SumJob& job, const TableTile& tile,
                                            std::uint32_t mark, Shared<T, squared, Sum, R>& shared) {

@@ -23,7 +23,7 @@ class CpuLocal : public cpu::CpuFilter {
   const Plan plan_;
 };
 
-/// The filters on summed-area tables.
+/// The filters that use summed-area tables.
 class CpuBox final : public CpuLocal {
  public:
   CpuBox(Plan plan, std::unique_ptr<integral::Integral> integral)
@@ -86,7 +86,7 @@ class CpuBox final : public CpuLocal {
       for (int i = 0, x0 = 0, x1 = 0; i < strip.width; ++i) {
         const int x = strip.x + i;
         if (axis.side == 0 || i == 0 || x >= x1) axis.window(x, width, x0, x1);
-        const Sum sum = (bottom[x1] - bottom[x0]) - (top[x1] - top[x0]);  // Sum may wrap; the difference stays exact
+        const Sum sum = (bottom[x1] - bottom[x0]) - (top[x1] - top[x0]);  // Sum may wrap; the difference is still exact
         out[i * step] = T(value(x, x0, x1, sum, (x1 - x0) * (y1 - y0)));
       }
     };
@@ -110,7 +110,7 @@ class CpuBox final : public CpuLocal {
       }
       case Operation::box_mean:
       case Operation::pixelate:
-      case Operation::nlm:  // CpuNlm computes it
+      case Operation::nlm:  // computed by CpuNlm
         return each([](int, int, int, Sum sum, int count) { return cvRound(double(sum) / count); });
     }
   }
@@ -150,7 +150,8 @@ class CpuNlm final : public CpuLocal {
     });
   }
 
-  /// `values` holds the samples of the rectangle `window`; `result` gets the samples of the rectangle `at`, in float64.
+  /// `values` holds the samples of the rectangle `window`; `result` receives the samples of the rectangle `at`, in
+  /// float64.
   void denoise(int index, const cv::Mat& values, const cv::Rect& window, const cv::Rect& at, const cv::Rect& whole,
                cv::Mat& result) const {
     const Plan::Radius radius = plan_.radius[index], search = plan_.search[index];
@@ -160,7 +161,7 @@ class CpuNlm final : public CpuLocal {
     cv::Mat distances(1, at.width, CV_32F);
     for (int dy = -search.y; dy <= search.y; ++dy) {
       for (int dx = -search.x; dx <= search.x; ++dx) {
-        // Samples for which the sample at the offset is also inside.
+        // Samples for which the sample at the offset is also inside the frame.
         const cv::Rect both = whole & (whole - cv::Point(dx, dy));
         const cv::Rect points = at & both;
         const cv::Rect area =

@@ -88,12 +88,12 @@ class CudaWindows final : public cuda::CudaFilter {
   const Plan plan_;
   const FormatInfo& format_ = info(plan_.geometry.format);
   int multiprocessors_ = 1;
-  cuda::DeviceMemory stored_;                      ///< sums of rows of all sets
+  cuda::DeviceMemory stored_;                      ///< row sums of all sets
   std::array<std::size_t, max_sets> stored_at_{};  ///< the first byte of each set in stored_
   std::vector<WindowSet> sets_;                    ///< sets of the launch, kept to reuse the memory
 };
 
-/// Computes any channel sets from column sums of 32 bits, with a launch for each set.
+/// Computes any channel sets from 32-bit column sums, with a launch for each set.
 class CudaLines final : public cuda::CudaFilter {
  public:
   explicit CudaLines(Plan plan) : CudaFilter(plan.geometry), plan_(std::move(plan)) {}
@@ -114,8 +114,8 @@ class CudaLines final : public cuda::CudaFilter {
     return shape;
   }
 
-  /// Whether all sets of the plan have kernels, windows that are narrow enough,
-  /// and a frame that is large enough for high windows.
+  /// Whether all sets of the plan have kernels and narrow enough windows, and the frame is large enough for high
+  /// windows.
   static bool supports(const Plan& plan, const cuda::Device& device) {
     const FormatInfo& format = info(plan.geometry.format);
     const bool small = std::int64_t(plan.geometry.width) * plan.geometry.height < tuning.least_high_pixels;
@@ -152,7 +152,7 @@ class CudaLines final : public cuda::CudaFilter {
   }
 
  private:
-  /// Whether red, green and blue are planes that all get the result of their luma.
+  /// Whether red, green and blue are planes that all receive the result of their luma.
   static bool is_luma_of_planes(const Plan& plan) {
     const FormatInfo& format = info(plan.geometry.format);
     return plan.operation == Operation::threshold && format.is_planar_rgb();
@@ -206,7 +206,7 @@ class CudaLines final : public cuda::CudaFilter {
   const FormatInfo& format_ = info(plan_.geometry.format);
   cuda::Device device_;
   std::array<LineShape, max_sets> shapes_;
-  cuda::DeviceMemory stored_;  ///< running sums of columns, of one set at a time
+  cuda::DeviceMemory stored_;  ///< running column sums, of one set at a time
 };
 
 /// Computes windows from summed-area tables.
@@ -218,7 +218,7 @@ class CudaTables final : public cuda::CudaFilter {
     auto integral = integral::make_cuda(plan_.tables);
     if (!integral.ok()) return integral.error();
     integral_ = std::move(integral.value());
-    // Rows are whole cache lines of 128 bytes.
+    // Each row occupies whole cache lines of 128 bytes.
     const auto pitch_of = [](const integral::TableInfo& table) {
       return (std::size_t(table.width) * table.entry_bytes() + 127) / 128 * 128;
     };

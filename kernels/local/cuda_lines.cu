@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Says which kernels of cuda_lines_kernel.cuh are compiled, launches them, and fills chroma that becomes neutral.
+// Determines which kernels of cuda_lines_kernel.cuh are compiled, launches them, and fills chroma that becomes neutral.
 #include "kernels/cuda/device.hpp"
 #include "kernels/local/cuda_lines_kernel.cuh"
 
@@ -11,14 +11,14 @@ using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-/// The kernels for samples T of C channels. The channels in `mask` are filtered. Sum: type of a window's sum.
+/// The kernels for samples T of C channels. The channels in `mask` are filtered. Sum: the type of a window's sum.
 template <Operation operation, typename T, int C, unsigned mask, typename Sum, bool planes = false>
 LineKernels kernels_for() {
   using S = LineKernelShape<T, C, mask, operation, planes>;
   return {reinterpret_cast<const void*>(running_sums<S>), reinterpret_cast<const void*>(lines<S, Sum>)};
 }
 
-/// The kernels that each operation has for interleaved bytes: colors, and one sample of two.
+/// The kernels of each operation for interleaved bytes: colors, and one sample of two.
 template <Operation operation>
 LineKernels kernels_for_bytes(const LineShape& shape) {
   if (shape.channels == 2) return kernels_for<operation, u8, 2, 1, u32>();

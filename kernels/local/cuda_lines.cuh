@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Windows that slide over any channel set: the launch. See cuda_lines.cu.
+// Launches windows that slide over any channel set. See cuda_lines.cu.
 #pragma once
 
 #include "kernels/core/queue.hpp"
@@ -10,19 +10,20 @@ namespace cudavision::local {
 
 /// One channel set. Samples outside the frame are loaded as zeros.
 struct LineJob {
-  cuda::SetView views[3];  ///< [0]: the set; all three: the planes of luma of three planes
+  cuda::SetView views[3];  ///< [0]: the set; all three: the planes from which luma is computed
   LineSchedule schedule;
   int radius_x = 0, radius_y = 0;   ///< radii of the window, in pixels of the set
-  std::uint32_t* stored = nullptr;  ///< running sums of columns; not used if there are none
+  std::uint32_t* stored = nullptr;  ///< running column sums; unused if there are none
   double factor = 1;                ///< factor of the threshold
   bool blue_first = false;          ///< order of the interleaved samples of luma: blue, green, red
-  bool words = false;         ///< chunks of the source, and the pixels of a lane, begin at multiples of their alignment
-  bool stores_words = false;  ///< pixels of a lane begin at multiples of their alignment in source and destination
-  /// The kernels take channel c of a pixel for channel c − 1, and channel 0 for the last one: LineShape::rotated().
+  bool words = false;         ///< whether chunks of the source, and the pixels of a lane, are aligned to their size
+  bool stores_words = false;  ///< whether the pixels of a lane are aligned to their size in source and destination
+  /// Whether the kernels use channel c of a pixel as channel c − 1, and channel 0 as the last one:
+  /// LineShape::rotated().
   bool rotated = false;
   // For bytes of sets of two and four channels, as selectors of __byte_perm():
   std::uint32_t selectors[4];  ///< [i]: the sample that is byte i of a word after the rotation
-  std::uint32_t merger = 0;    ///< from results and stored bytes, to bytes as they are stored
+  std::uint32_t merger = 0;    ///< from results and stored bytes to bytes in stored order
 
   void set_rotation(const LineShape& shape) {
     const int channels = shape.channels;
@@ -45,10 +46,10 @@ LineKernels line_kernels(const LineShape& shape);
 
 /// Loads the kernels for a set. Errors: resource.
 Status load_lines(const LineShape& shape, int shared_limit);
-/// Fills the own channels of a set with `value`. Loading and launching. Errors: resource.
+/// Fills the own channels of a set with `value`: loads and launches the kernel. Errors: resource.
 Status load_fill(const FormatInfo& format, int set);
 Status launch_fill(const FormatInfo& format, int set, const cuda::SetView& view, int value, Queue queue);
-/// Errors: resource.
+/// Launches the kernels for a set. Errors: resource.
 Status launch_lines(const LineShape& shape, const LineJob& job, Queue queue);
 
 }  // namespace cudavision::local

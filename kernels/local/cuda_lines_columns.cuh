@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The sums of columns for cuda_lines_kernel.cuh: the pixels of a chunk, their sums in registers,
-// and running sums in memory.
+// Column sums for cuda_lines_kernel.cuh: the pixels of a chunk, their sums in registers, and running sums in memory.
 #pragma once
 
 #include "kernels/core/luma.hpp"
@@ -18,7 +17,7 @@ struct LineKernelShape {
   static constexpr bool planes = planes_;
   /// Whether the channels of a pixel may be rotated: see LineJob::rotated.
   static constexpr bool rotates = C % 2 == 0 && mask != (1u << C) - 1;
-  /// Lines of a channel; threshold: lines of all channels.
+  /// The lines of a channel; threshold: the lines of all channels.
   static constexpr int group = operation == Operation::deviation ? 2 : 1;
   static constexpr int count_lines() {
     int count = 0;
@@ -44,7 +43,7 @@ struct LineKernelShape {
 /// The largest power of two, up to 16, that divides a number of bytes.
 constexpr int line_alignment(int bytes) { return (bytes & -bytes) < 16 ? bytes & -bytes : 16; }
 
-/// Rotates the channels of pixels of four samples of 16 bits by one: down (channel 1 becomes channel 0), or up.
+/// Rotates the channels of pixels of four 16-bit samples by one: down (channel 1 becomes channel 0) or up.
 template <bool down, int words>
 __device__ __forceinline__ void rotate_channels(std::uint32_t (&raw)[words]) {
 #pragma unroll
@@ -55,16 +54,16 @@ __device__ __forceinline__ void rotate_channels(std::uint32_t (&raw)[words]) {
   }
 }
 
-/// Neighbouring pixels of a row in the layout of memory, but with samples instead of stored words. Channels are rotated
-/// (LineJob::rotated): those of 16 bits in finish(), bytes where a sample is taken.
+/// Adjacent pixels of a row in the layout of memory, but with samples instead of stored words. Channels are rotated
+/// (LineJob::rotated): 16-bit samples in finish(), bytes when a sample is read.
 template <typename S, int pixels>
 struct Pixels {
   using T = typename S::T;
   static constexpr int sources = S::planes ? 3 : 1, bytes = pixels * S::C * int(sizeof(T));
   std::uint32_t raw[sources][bytes / 4];
 
-  /// Loads pixels x … of a row inside the frame; those right of the frame become 0. `words`: all are inside, and
-  /// aligned. Other loads can begin before the call of finish().
+  /// Loads pixels x … of a row inside the frame; pixels to the right of the frame become 0. `words`: all are inside and
+  /// aligned. Other loads can begin before finish() is called.
   template <bool words>
   __device__ __forceinline__ void load(const LineJob& job, int x, int row) {
 #pragma unroll
@@ -83,7 +82,7 @@ struct Pixels {
       }
     }
   }
-  /// Converts stored words to samples; all become zero if `counts` is false.
+  /// Converts stored words to samples. All become zero if `counts` is false.
   __device__ __forceinline__ void finish(const LineJob& job, bool counts) {
 #pragma unroll
     for (int s = 0; s < sources; ++s) {
@@ -114,7 +113,7 @@ struct Pixels {
                      job.views[0].max_value);
     }
   }
-  /// The value of pixel p that line k of channel c sums up: at most 16 bits.
+  /// The value of pixel p that is summed in line k of channel c: at most 16 bits.
   __device__ __forceinline__ std::uint32_t value(const LineJob& job, int c, int k, int p) const {
     if constexpr (S::operation == Operation::threshold) {
       return luma(job, p);
@@ -125,14 +124,14 @@ struct Pixels {
   }
 };
 
-/// The sums of the columns of a chunk.
+/// The column sums of a chunk.
 template <typename S>
 struct LineColumns {
   static constexpr int L = S::lines, P = S::P;
   using Chunk = Pixels<S, P>;
   std::uint32_t sums[L][P] = {};
 
-  /// `sign`: 1 or −1.
+  /// Adds a chunk. `sign`: 1, or −1 to subtract it.
   __device__ __forceinline__ void add(const LineJob& job, const Chunk& chunk, int sign) {
     S::each_line([&](int l, int c, int k) {
 #pragma unroll
@@ -145,7 +144,7 @@ struct LineColumns {
       for (int p = 0; p < P; ++p) sums[l][p] += entering.value(job, c, k, p) - leaving.value(job, c, k, p);
     });
   }
-  /// Adds or subtracts the rows [from, to). Loads several rows before it adds the first.
+  /// Adds or subtracts the rows [from, to). Loads several rows before it adds the first one.
   template <bool words, int together>
   __device__ __forceinline__ void add_rows(const LineJob& job, int x, int from, int to, int sign) {
 #pragma unroll 1
@@ -160,7 +159,7 @@ struct LineColumns {
       }
     }
   }
-  /// Adds or subtracts stored sums; `pitch`: entries of a line.
+  /// Adds or subtracts stored sums. `pitch`: entries of a line.
   __device__ __forceinline__ void add_stored(const std::uint32_t* from, std::ptrdiff_t pitch, int sign) {
 #pragma unroll
     for (int l = 0; l < L; ++l)
@@ -177,7 +176,7 @@ struct LineColumns {
   }
 };
 
-/// Whether `pixels` pixels starting at x may be loaded at once.
+/// Whether `pixels` pixels beginning at x may be loaded at once.
 __device__ __forceinline__ bool loads_words(const LineJob& job, int x, int pixels) {
   return job.words && x + pixels <= job.views[0].width;
 }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Box mean, threshold and deviation of any channel set on CUDA, by windows that slide over column sums of 32 bits. They
-// handle the cases that the faster kernels of cuda_windows.cu cannot.
+// Box mean, threshold and deviation of any channel set on CUDA, with windows that slide over 32-bit column sums. These
+// kernels handle the cases that the faster kernels of cuda_windows.cu cannot.
 //
-//   a block: rows of a strip                line 0   ▒▒▒▒▒▒▒▒▒▒▒▒▒   the column sums of a row of windows: of each
-//      thread 0   thread 1   thread 2       line 1   ▒▒▒▒▒▒▒▒▒▒▒▒▒   channel (deviation: of the samples and of their
-//     ├─────────┼──────────┼──────────┤ ─   …                        squares; threshold: of the luma), in shared memory
+//   a block: rows of a strip                line 0   ▒▒▒▒▒▒▒▒▒▒▒▒▒   column sums for a row of windows, one line for
+//      thread 0   thread 1   thread 2       line 1   ▒▒▒▒▒▒▒▒▒▒▒▒▒   each channel (deviation: the samples and their
+//     ├─────────┼──────────┼──────────┤ ─   …                        squares; threshold: the luma), in shared memory
 //     a chunk: 4 or 8 pixels
 //
 //   1. begin, sum_columns:  each thread moves its column sums from row to row, for a batch of rows → lines
 //   2. write_rows:          a warp has a segment of a row of the batch. It computes the window sums of 32 × 8 pixels of
-//                           each line at a time (cuda_sliding.cuh) and turns them into results → the picture
+//                           each line at a time (cuda_sliding.cuh) and converts them to results → the picture
 //
-//   The first column sums of a block are sums of 2 r rows. For high windows, the kernel running_sums, launched before,
-//   stores running sums of columns after every 16 rows. They start from zero every 64 rows (a band). A block adds whole
+//   The first column sums of a block are sums of 2 r rows. For high windows, the kernel running_sums, launched first,
+//   stores running column sums after every 16 rows. They start from zero every 64 rows (a band). A block adds whole
 //   bands, the parts of two bands, and a few rows.
 //
-// Where to change what: the values that a line sums up: Pixels::value in cuda_lines_columns.cuh; results: Block::write;
-// strips, rows, batches: cuda_lines_schedule.cpp; which kernels are compiled: cuda_lines.cu; which channel sets come
-// here: cuda_box.cpp.
+// Where to change what: the values summed in a line: Pixels::value in cuda_lines_columns.cuh; results: Block::write;
+// strips, rows, batches: cuda_lines_schedule.cpp; which kernels are compiled: cuda_lines.cu; which channel sets use
+// these kernels: cuda_box.cpp.
 #pragma once
 
 #include "kernels/cuda/warp.cuh"
@@ -27,7 +27,7 @@
 
 namespace cudavision::local {
 
-/// Sums of less than 2^53 as doubles, exactly.
+/// Converts a sum below 2^53 to double, exactly.
 __device__ __forceinline__ double to_double(std::uint32_t sum) {
   return __hiloint2double(0x43300000, int(sum)) - 0x1p52;
 }
@@ -35,8 +35,8 @@ __device__ __forceinline__ double to_double(std::uint64_t sum) {
   return __longlong_as_double(0x4330000000000000ll | (long long)(sum)) - 0x1p52;
 }
 
-/// The mean of a window that the frame cuts, or whose sum has 64 bits. Not inlined:
-/// short code stays in the instruction cache.
+/// The mean of a window that the frame cuts, or whose sum has 64 bits. Not inlined, because short code stays in the
+/// instruction cache.
 template <typename Sum>
 __device__ __noinline__ std::uint32_t mean_of_any(Sum sum, int count) {
   return rounded_mean(sum, count);
@@ -50,9 +50,9 @@ struct Block {
   using Line = ColumnRow<N>;
 
   const LineJob& job;
-  const int first;              ///< pixel of the first chunk
-  const int x0, x1;             ///< the strip's pixels
-  const int y0, y1;             ///< the block's rows
+  const int first;              ///< first pixel of the first chunk
+  const int x0, x1;             ///< pixels of the strip
+  const int y0, y1;             ///< rows of the block
   const std::uint32_t address;  ///< address of the lines in shared memory
   const int quads;              ///< quads of a line
   MeanDivider divider;
@@ -61,14 +61,14 @@ struct Block {
     return address + (row * L + l) * 16 * (quads + 1);
   }
 
-  /// The column sums of the first window, without the row that enters first.
+  /// Computes the column sums of the first window, without the row that enters first.
   template <bool words>
   __device__ __forceinline__ void begin(LineColumns<S>& columns, int x) const {
     const LineSchedule& s = job.schedule;
     const int height = job.views[0].height, from = max(y0 - job.radius_y, 0), to = min(y0 + job.radius_y, height);
     int starts[2] = {from, to}, ends[2] = {to, to}, signs[2] = {1, 1};  // ranges of rows to add or subtract
     if (s.stored_entries > 0) {
-      // The stored sums nearest to both ends, and the rows that they lack or have in addition.
+      // The stored sums nearest to both ends, and the rows that are missing from them or must be subtracted.
       const int top = (from - s.stored_y + stored_rows / 2) / stored_rows,
                 bottom = min((to - s.stored_y + stored_rows / 2) / stored_rows, s.stored_entries);
       const std::ptrdiff_t pitch = std::ptrdiff_t(s.stored_chunks) * P;
@@ -90,7 +90,7 @@ struct Block {
                                                                i ? signs[1] : signs[0]);
   }
 
-  /// Step 1: moves the column sums over rows [y, y + count) and stores the sums of each row.
+  /// Step 1: moves the column sums over the rows [y, y + count) and stores the sums of each row.
   template <bool words>
   __device__ __forceinline__ void sum_columns(LineColumns<S>& columns, int x, int y, int count) const {
     constexpr int together = words && light ? 2 : 1;
@@ -117,7 +117,7 @@ struct Block {
     }
   }
 
-  /// Step 2: computes the results of rows [y, y + count).
+  /// Step 2: computes the results of the rows [y, y + count).
   __device__ __forceinline__ void write_rows(int y, int count) {
     const LineSchedule& s = job.schedule;
     const int lane = threadIdx.x % 32, start = (x0 - first) / N, steps = (x1 - x0 + 32 * N - 1) / (32 * N);
@@ -138,7 +138,7 @@ struct Block {
     for (; chunk < end; chunk += 32) write(row, height, chunk, first + (chunk + lane) * N, sliders);
   }
 
-  /// The results of a lane's pixels. All lanes must call this, because they slide together.
+  /// Computes the results of a lane's pixels. All lanes must call this, because they slide together.
   __device__ __forceinline__ void write(int row, int height, int chunk, int x, Slider<N, Sum> (&sliders)[L]) const {
     const cuda::SetView& view = job.views[0];
     const bool whole = x >= job.radius_x && x + N + job.radius_x <= view.width;  // all windows have the width 2 r + 1
@@ -194,7 +194,7 @@ struct Block {
     for (int s = 0; s < Pixels<S, N>::sources; ++s) store(job.views[s], x, row, out);
   }
 
-  /// The pixels of a lane as they lie in memory, except for the rotation of channels.
+  /// The pixels of a lane in the layout of memory, except for the rotation of channels.
   struct Results {
     static constexpr int bytes = N * S::C * int(sizeof(T));
     std::uint32_t raw[bytes / 4];
@@ -209,7 +209,7 @@ struct Block {
     }
   };
 
-  /// Writes the filtered channels. Other channels are copied if they belong to the set; otherwise they stay unchanged.
+  /// Writes the filtered channels. Other channels are copied if they belong to the set; otherwise they are not written.
   __device__ __forceinline__ void store(const cuda::SetView& view, int x, int row, Results& out) const {
     constexpr unsigned all = (1u << S::C) - 1;
     constexpr int pixel = S::C * int(sizeof(T)), words = Results::bytes / 4, alignment = line_alignment(Results::bytes);

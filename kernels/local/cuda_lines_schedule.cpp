@@ -8,7 +8,7 @@ namespace {
 
 constexpr int shared_total = 220 * 1024;
 
-/// Bytes of a row of windows in shared memory: lines of quads of 16 bytes and a quad of zeros.
+/// Bytes of a row of windows in shared memory: lines of 16-byte quads, and a quad of zeros.
 int row_bytes(const LineShape& shape, int threads) { return shape.lines() * (threads * shape.chunk() / 4 + 1) * 16; }
 
 bool has_stored_sums(int radius_y) { return 2 * radius_y + 1 > tuning.most_added_rows; }
@@ -25,7 +25,7 @@ LineSchedule schedule_lines(const LineShape& shape, const Rect& grid, const Rect
   LineSchedule s;
   const int chunk = shape.chunk(), right = rect.x + rect.width;
   s.left = rect.x / line_results * line_results;
-  // The pixels that a strip reads: its own and those beside them as far as windows and the frame reach,
+  // The pixels that a strip reads: its own, and those on both sides that the windows reach and that are in the frame,
   // in whole chunks and results.
   const int halo = divide_up(std::min(radius_x, grid.width), line_results) * line_results,
             first = std::max(s.left - halo, 0);

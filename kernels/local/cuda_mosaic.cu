@@ -2,23 +2,23 @@
 // Mosaics on CUDA: each cell of a shape gets the mean of its samples inside the frame. One launch computes many shapes
 // and all channel sets.
 //
-//   a block: a span of neighbouring cells of one row of cells
+//   a block: a span of adjacent cells in one row of cells
 //
 //      span of cells             1. sum_columns   thread t adds up the rows of chunk t (16 bytes of a row). If a span
 //   ├─────┬─────┬─────┤                           has fewer chunks than the block has threads, groups of threads share
 //   │░░░░░│     │     │                           the rows
 //   │░░░░░│     │     │  rows   2. find_means    1 to 32 lanes add up the columns of a cell and write its mean to all
-//   │░░░░░│     │     │                           its samples of `line`
+//   │░░░░░│     │     │                           its samples in `line`
 //   └─────┴─────┴─────┘          3. write_rows    thread t writes its chunk of `line` to all rows. In ellipses and
 //                                                 polygons, each thread tests and writes single pixels
 //    columns: sums of the rows
-//    line: a row of results      Cells of more than mosaic_fused_side pixels are cut into pieces. A launch adds their
-//                                sums up in memory (1, 2), the next one writes their means (2, 3).
+//    line: a row of results      Cells of more than mosaic_fused_side pixels are cut into pieces. One launch adds up
+//                                their sums in memory (1, 2), the next one writes their means (2, 3).
 //
 //   the grid: x: the blocks of a shape's channel set, y: the shapes, z: the channel sets
 //
-// Where to change what: spans, pieces and launches: cuda_mosaic_schedule.cpp;
-// which shapes come together: cuda_pixelate.cpp.
+// Where to change what: spans, pieces and launches: cuda_mosaic_schedule.cpp; which shapes are computed together:
+// cuda_pixelate.cpp.
 #include "kernels/core/sample.hpp"
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/rows.cuh"
@@ -28,8 +28,8 @@
 namespace cudavision::local {
 namespace {
 
-/// Loads N samples of a row. `valid`: number of samples inside the row; the others become 0. `words`:
-/// the whole chunk may be loaded at once.
+/// Loads N samples of a row. `valid`: number of samples inside the row; the others become 0. `words`: the whole chunk
+/// may be loaded at once.
 template <int N, bool words>
 __device__ __forceinline__ void load_chunk(const unsigned char* from, int valid, std::uint32_t (&to)[N / 4]) {
   if constexpr (words) {
@@ -45,7 +45,7 @@ __device__ __forceinline__ void load_chunk(const unsigned char* from, int valid,
   }
 }
 
-/// Sums of the columns of neighbouring bytes, in registers. A sum of 257 samples fits 16 bits.
+/// The column sums of adjacent bytes, in registers. A sum of 257 samples fits in 16 bits.
 ///
 ///   a word of four samples:   b0 b1 b2 b3      even columns: Σ b0 │ Σ b2      odd columns: Σ b1 │ Σ b3
 template <int N>
@@ -61,11 +61,11 @@ struct Columns {
   }
 };
 
-/// The steps that a launch does.
+/// The steps that a launch executes.
 enum class Stage { all, sum, write };
 
-/// Loads a chunk of a row. `valid`: number of bytes inside the row; the others become 0. `words`:
-/// the whole chunk may be loaded at once.
+/// Loads a chunk of a row. `valid`: number of bytes inside the row; the others become 0. `words`: the whole chunk may
+/// be loaded at once.
 template <bool words>
 __device__ __forceinline__ void load_chunk(const unsigned char* from, int valid, std::uint32_t (&to)[4]) {
   if constexpr (words) {
@@ -80,9 +80,9 @@ __device__ __forceinline__ void load_chunk(const unsigned char* from, int valid,
   }
 }
 
-/// The sums of the rows of a chunk.
+/// The sums over the rows of a chunk.
 ///   a word of four bytes:   b0 b1 b2 b3
-///   even and odd columns:   Σ b0 │ Σ b2, Σ b1 │ Σ b3, 16 bits each: a sum of 257 bytes fits 16 bits
+///   even and odd columns:   Σ b0 │ Σ b2, Σ b1 │ Σ b3, 16 bits each: a sum of 257 bytes fits in 16 bits
 template <typename T>
 struct ChunkSums {
   static constexpr int N = mosaic_chunk / int(sizeof(T));
@@ -115,9 +115,9 @@ struct Block {
   const MosaicPart& part;
   const MosaicGrid& grid;
   MosaicAxis x, y;
-  std::uint32_t* columns;  ///< sum of the column of sample s of the span at column_index(s)
+  std::uint32_t* columns;  ///< the column sum of sample s of the span is at column_index(s)
   T* line;
-  int column, cells, row;  ///< the span: the first cell, their number, and the row of cells
+  int column, cells, row;  ///< the span: its first cell, number of cells, and row of cells
   int x0, y0, x1, y1;      ///< the span or the piece, in pixels of the set
   int first, chunks;       ///< the first sample of the first chunk, and the number of chunks
   std::uint64_t* sums;     ///< sum of the first cell
@@ -151,7 +151,7 @@ struct Block {
   template <Stage stage>
   __device__ void find_means() const {
     const int C = set.channels, count = cells * C;
-    int lanes = 1;  // lanes of a cell
+    int lanes = 1;  // lanes per cell
     while (lanes < 32 && lanes * 4 < (x1 - x0) / cells) lanes *= 2;
     for (int base = 0; base < count; base += mosaic_threads / lanes) {
       const int i = base + int(threadIdx.x) / lanes, cell = i / C, c = i - cell * C;
@@ -176,10 +176,10 @@ struct Block {
     }
   }
 
-  /// Copies the channels that get no means from a chunk of the source.
+  /// Copies the channels without means from a chunk of the source.
   __device__ uint4 with_source(uint4 means, uint4 source) const {
     const auto mixed = [&](std::uint32_t a, std::uint32_t b, int word) {
-      std::uint32_t mask = 0;  // mask of the samples that come from a
+      std::uint32_t mask = 0;  // mask of the samples that are taken from a
 #pragma unroll
       for (int k = 0; k < 4 / int(sizeof(T)); ++k)
         if (set.filtered >> ((word * 4 / int(sizeof(T)) + k) % 4) & 1)
@@ -190,7 +190,7 @@ struct Block {
                       mixed(means.w, source.w, 3));
   }
 
-  /// Writes sample s of row py, a sample of channel c.
+  /// Writes sample s of row py, which belongs to channel c.
   __device__ void write_sample(int s, int c, int py) const {
     if (!(set.own >> c & 1)) return;
     const T* const from = reinterpret_cast<const T*>(set.src + py * set.src_pitch);
@@ -215,7 +215,7 @@ struct Block {
       }
       return;
     }
-    // First each thread writes its whole chunks. Then all threads write the samples left and right of these.
+    // First, each thread writes its whole chunks. Then all threads write the samples to the left and right of these.
     const bool wide = set.words && set.own == (1 << C) - 1;
     const int from = wide ? min((left * C + N - 1) / N * N, right * C) : right * C, to = max(from, right * C / N * N);
     const int begin = first + chunk * N;

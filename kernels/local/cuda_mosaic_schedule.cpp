@@ -13,7 +13,7 @@ MosaicAxis axis_y(const Geometry& geometry, const MosaicPart& part, const Channe
   return {part.box.y, part.side, set.shift_y, geometry.grid(set).height};
 }
 
-/// The cells from the first sample to the last one.
+/// The number of cells from the first sample to the last one.
 int cells(const MosaicAxis& axis, int begin, int end) {
   return end > begin ? axis.cell(end - 1) - axis.cell(begin) + 1 : 0;
 }
@@ -69,7 +69,7 @@ std::size_t mosaic_sums(const Geometry& geometry) {
   const FormatInfo& format = info(geometry.format);
   std::size_t channels = 0;
   for (int i = 0; i < format.color_sets(); ++i) channels += format.sets[i].channels;
-  // Two more cells, for cells that begin or end outside the frame.
+  // Two additional cells are for cells that begin or end outside the frame.
   return std::size_t(geometry.width / mosaic_fused_side + 2) * (geometry.height / mosaic_fused_side + 2) * channels *
          sizeof(std::uint64_t);
 }

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Non-local means on CUDA.
 //
-//   a block: some warps, one above the other. The block loads the samples of its results, with a margin of
-//   reach + search-radius around them, into shared memory. Each word there has a sample and the one below it. From then
-//   on each warp works alone.
+//   a block: some warps, one above the other. The block loads the samples of its results, and a margin of
+//   reach + search-radius around them, into shared memory. Each word there holds a sample and the sample below it.
+//   After that, each warp works independently.
 //
-//   a warp: two groups of 16 × 16 results and a halo around them:
+//   a warp: two groups of 16 × 16 results, and a halo around them:
 //
 //         halo   group 0   group 1   halo
 //       ┌ ─ ─ ┬─────────┬─────────┬ ─ ─ ┐
-//             │         │         │         halo: 4, 8 or 16 rows and columns, the smallest that hold the radius.
+//             │         │         │         halo: 4, 8 or 16 rows and columns, the smallest that cover the radius.
 //       ├ ─ ─ ┼─────────┼─────────┼ ─ ─ ┤
-//             │ 16 × 16 │ 16 × 16 │         For radius 0 and 1 there is none, and the results of a group
-//       ├ ─ ─ ┼─────────┼─────────┼ ─ ─ ┤   are the inner 14 × 14 of its 16 × 16 samples.
+//             │ 16 × 16 │ 16 × 16 │         Radius 0 and 1 have no halo: the results of a group are the inner
+//       ├ ─ ─ ┼─────────┼─────────┼ ─ ─ ┤   14 × 14 of its 16 × 16 samples.
 //             │         │         │
 //       └ ─ ─ ┴─────────┴─────────┴ ─ ─ ┘
 //
-//   For each offset the lanes compute the squared differences of all samples.
-//   The matrix units sum them over the patches:
+//   For each offset, the lanes compute the squared differences of all samples. The matrix units sum them over the
+//   patches:
 //
-//     column sums, 16 rows × 8 columns  =  1 where the patch of a row has the other row
+//     column sums, 16 rows × 8 columns  =  1 where the patch of one row includes the other row
 //                                             ×  squares, (16 + halo) rows × 8 columns
-//     distances, 16 columns × 8 rows    =  1 where the patch of a column has the other column
+//     distances, 16 columns × 8 rows    =  1 where the patch of one column includes the other column
 //                                             ×  column sums, transposed, (16 + halo) columns × 8 rows
 //
-//   The first product leaves its results in the lanes that need them for the second product. The second leaves its
-//   results in the lanes that have the differences of the same samples. So lanes exchange no data. Each lane has the
-//   weights w of 16 results, and sums w and w · difference. A result is sample + Σ w · difference / Σ w.
+//   The first product leaves its results in the lanes that need them for the second product. The second product leaves
+//   its results in the lanes that have the differences of the same samples. So lanes exchange no data. Each lane has
+//   the weights w of 16 results, and sums w and w · difference. A result is sample + Σ w · difference / Σ w.
 //
-//   The grid: blocks that hold the rectangle, for each component of a channel set.
+//   The grid: blocks that cover the rectangle, for each component of a channel set.
 //
-// Where to change what: the arithmetic of a warp: cuda_nlm.cuh; blocks: cuda_nlm_schedule.cpp;
-// their sizes: cuda_tuning.hpp.
+// Where to change what: the arithmetic of a warp: cuda_nlm.cuh; blocks: cuda_nlm_schedule.cpp; their sizes:
+// cuda_tuning.hpp.
 #include <algorithm>
 #include <array>
 
@@ -54,13 +54,13 @@ __global__ void __launch_bounds__(max_threads, nlm_min_blocks(samples, reach))
   const int warps = blockDim.x / warp, warp_x = threadIdx.x / warp % job.warps_x,
             warp_y = threadIdx.x / warp / job.warps_x;
   const int block_width = job.warps_x * Tile::width, block_height = warps / job.warps_x * Tile::height;
-  // Tiles at the edge of the frame take longer, so the last row begins first.
+  // Tiles at the edge of the frame take longer, so the last row is processed first.
   const int row_of_blocks = blockIdx.y == 0 ? gridDim.y - 1 : blockIdx.y - 1;
   const int left = (job.grid.first_x + blockIdx.x) * block_width,
             top = (job.grid.first_y + row_of_blocks) * block_height;
   const int reach_x = reach + job.search_x, reach_y = reach + job.search_y;
 
-  // A thread loads a part of a column.
+  // Each thread loads a part of a column.
   const int picture_width = block_width + 2 * reach_x, picture_height = block_height + 2 * reach_y;
   const int parts = max(1, int(blockDim.x) / picture_width), share = (picture_height + parts - 1) / parts;
   for (int i = threadIdx.x; i < picture_width * parts; i += blockDim.x) {
@@ -185,7 +185,7 @@ class CudaNlm final : public cuda::CudaFilter {
     job.span = nlm_span(samples_, job.search_x);
     const double unit = unit_of(samples_), log2_e = 1.4426950408889634;
     const double scale = plan_.scale * log2_e * unit * unit / ((2 * job.radius_x + 1) * (2 * job.radius_y + 1));
-    // The largest half-precision number is 65504. Where this limits the exponent of a weight, the weight is less than
+    // The largest half-precision number is 65504. Where this limits the exponent of a weight, the weight is below
     // 2^-50.
     job.band = samples_ == Samples::bits8 ? float(std::max(scale, -60000.0)) : 1;
     job.scale = float(scale);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Non-local means of a warp's tile, on the matrix units. cuda_nlm.cu has a drawing of the steps.
 //
-// Where to change what: how samples of a depth are held, and how precise their squares are: cuda_nlm_samples.cuh; which
-// samples a lane holds: NlmTile; the edge of the frame: Edge; the weight: exp2_of and its callers.
+// Where to change what: how samples of a depth are stored, and how precise their squares are: cuda_nlm_samples.cuh;
+// which samples a lane holds: NlmTile; the edge of the frame: Edge; the weight: exp2_of and its callers.
 #pragma once
 
 #include <cstddef>
@@ -18,24 +18,24 @@ struct NlmJob {
   const unsigned char* src;
   unsigned char* dst;
   std::ptrdiff_t src_pitch, dst_pitch;
-  int step;           ///< bytes from sample to sample
+  int step;           ///< distance between samples, in bytes
   int width, height;  ///< size of the grid
   Rect rect;
   int radius_x, radius_y, search_x, search_y;
   int shift, max_value;
-  int channels[4];  ///< bytes from the set's first sample to the first one of each component, by blockIdx.z
+  int channels[4];  ///< bytes from the first sample of the set to that of each component, by blockIdx.z
   NlmGrid grid;
   int warps_x;  ///< warps of a block, side by side
   int pitch;    ///< words from row to row of the shared picture
-  int span;     ///< offsets whose weights are summed before they are added to the totals
+  int span;     ///< number of offsets whose weights are summed before they are added to the totals
   float band;   ///< nonzero element of the matrix that sums rows of column sums
   float scale;  ///< factor from a result of the matrices to the exponent of a weight, base 2
 };
 
 // ---- Tiles
 
-/// The samples of a warp's tile that each lane holds: g = lane / 4, t = lane % 4.
-/// Positions are relative to the first result.
+/// The samples of a warp's tile that each lane holds: g = lane / 4, t = lane % 4. Positions are relative to the first
+/// result.
 template <int reach>
 struct NlmTile : NlmShape<reach> {
   using Shape = NlmShape<reach>;
@@ -43,11 +43,11 @@ struct NlmTile : NlmShape<reach> {
   static constexpr int blocks = 4;              // blocks of 8 columns that have results
   static constexpr int columns = 4 + halo / 4;  // blocks of 8 columns, including the halo
   static constexpr int pairs = 2 + halo / 4;    // pairs of rows that a lane holds in each of these blocks
-  // Blocks of columns that reach into a group of 16 results from either side.
+  // Blocks of columns that extend into a group of 16 results from either side.
   static constexpr int sides = (halo + 7) / 8;
   static constexpr int kinds = reach == 4 ? 2 : 1;  // kinds of bands for the sides
 
-  /// The first row of a pair.
+  /// The first row of a pair of rows.
   __device__ static int row(int pair, int t) {
     if (pair < 2) return 8 * pair + 2 * t - inset;
     if (halo == 4) return (t < 2 ? -4 : 12) + 2 * t;
@@ -60,7 +60,7 @@ struct NlmTile : NlmShape<reach> {
     const int i = block - blocks;
     return (i < sides ? 8 * i - halo : width + 8 * (i - sides)) + g;
   }
-  /// The i-th block that reaches into a group from the sides.
+  /// The i-th block that extends into a group from the sides.
   static constexpr int side(int group, int i) {
     const int at = 2 * group + (i < sides ? i - sides : 2 + i - sides);
     if (at >= 0 && at < blocks) return at;
@@ -69,17 +69,17 @@ struct NlmTile : NlmShape<reach> {
   }
 };
 
-/// The matrices: 1 (or job.band) where a sample belongs to the patch of a result, otherwise 0.
+/// The matrices: 1 (or job.band) if a sample belongs to the patch of a result, otherwise 0.
 template <typename Tile>
 struct Bands {
   uint32_t down[2 * Tile::pairs];                    ///< results × rows: the pairs of rows
   uint32_t along[4];                                 ///< results × columns: the two blocks of a group
-  uint32_t sides[Tile::kinds][4 * Tile::sides + 1];  ///< results × columns: the blocks that reach into a group
-  uint32_t one;                                      ///< the unit matrix of 8 × 8
+  uint32_t sides[Tile::kinds][4 * Tile::sides + 1];  ///< results × columns: the blocks that extend into a group
+  uint32_t one;                                      ///< the 8 × 8 unit matrix
 
   __device__ Bands(const NlmJob& job, int g, int t) {
     const auto entry = [](int radius, int distance) { return distance >= -radius && distance <= radius ? 1.f : 0.f; };
-    // Many entries are equal. Without the shuffle the compiler would keep one copy, and move it for every product.
+    // Many entries are equal. Without the shuffle, the compiler would keep one copy, and move it for every product.
     const auto placed = [](uint32_t entries) { return __shfl_sync(~0u, entries, threadIdx.x % 32); };
 #pragma unroll
     for (int i = 0; i < 2 * Tile::pairs; ++i) {
@@ -111,19 +111,19 @@ __device__ __forceinline__ float exp2_of(float x) {
   return result;
 }
 
-/// Replaces distances by weights.
+/// Replaces distances with weights.
 __device__ __forceinline__ void weigh(float scale, float (&values)[4]) {
 #pragma unroll
   for (float& value : values) value = exp2_of(value * scale);
 }
 
-/// Masks and factors for tiles at the edge of the frame. Only the part of a patch counts where both the sample
-/// and the sample at the offset are inside.
+/// Masks and factors for tiles at the edge of the frame. Only that part of a patch counts in which both the sample and
+/// the sample at the offset are inside.
 template <typename Tile>
 struct Edge {
   uint32_t rows[Tile::pairs];                    ///< 0xffff for a row that counts
   uint32_t columns[Tile::columns];               ///< all bits set for a column that counts
-  float factor_y[2][2], factor_x[Tile::blocks];  ///< the whole patch, divided by the part that counts
+  float factor_y[2][2], factor_x[Tile::blocks];  ///< the whole patch divided by the part that counts
 
   static __device__ float factor(int at, int radius, int low, int high) {
     const int count = min(at + radius + 1, high) - max(at - radius, low);
@@ -150,7 +150,7 @@ struct Edge {
       if (i < Tile::blocks) factor_x[i] = factor(at, job.radius_x, low, high);
     }
   }
-  /// Replaces distances by weights; 0 where the sample at the offset is outside.
+  /// Replaces distances with weights; 0 if the sample at the offset is outside.
   __device__ void weigh(int group, int half, float (&values)[4]) const {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -162,7 +162,7 @@ struct Edge {
 
 // ---- Sums
 
-/// Σ w and Σ w · difference over a few offsets, then over all.
+/// Σ w and Σ w · difference over a few offsets, then over all offsets.
 template <Samples samples>
 struct Sums {
   float weights[4] = {}, differences[4] = {};
@@ -282,7 +282,7 @@ __device__ __forceinline__ void store(const NlmJob& job, int x, int y,
     }
 }
 
-/// The results of a warp. `picture`: the shared words; (x, y): the first result; (at_x, at_y): its word.
+/// Computes the results of a warp. `picture`: the shared words; (x, y): the first result; (at_x, at_y): its word.
 template <Samples samples, int reach, bool at_edge>
 __device__ __forceinline__ void denoise(const NlmJob& job, const unsigned char* picture, int x, int y, int at_x,
                                         int at_y) {
@@ -291,7 +291,7 @@ __device__ __forceinline__ void denoise(const NlmJob& job, const unsigned char* 
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const Bands<Tile> bands(job, g, t);
 
-  int rows[Tile::pairs];  // bytes from the first word of the picture to the lane's words
+  int rows[Tile::pairs];  // bytes from the first word of the picture to the words of the lane
   uint32_t centre[Tile::columns][Tile::pairs];
 #pragma unroll
   for (int i = 0; i < Tile::pairs; ++i) rows[i] = 4 * ((at_y + Tile::row(i, t)) * job.pitch + at_x + g);
@@ -303,7 +303,7 @@ __device__ __forceinline__ void denoise(const NlmJob& job, const unsigned char* 
 #pragma unroll
     for (int i = 0; i < Tile::pairs; ++i) centre[c][i] = load(i, c, 0);
 
-  Sums<samples> sums[2][2];  // sums of each group, and of its upper and lower 8 rows
+  Sums<samples> sums[2][2];  // sums of each group, for its upper and its lower 8 rows
   Edge<Tile> edge;
   for (int dy = -job.search_y; dy <= job.search_y; ++dy) {
     if (at_edge) edge.set_row(job, y, dy, samples == Samples::bits8 ? 1 : job.scale, t);

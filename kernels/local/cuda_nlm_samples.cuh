@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How non-local means hold samples, differences and squares.
+// How non-local means represent samples, differences and squares.
 //
 // A word holds two samples, one below the other. Samples of up to 10 bits are half-precision numbers, sample / 32.
 // Other samples are integers. Differences are exact. With 8 bits, squares and sums of squares are rounded to half
-// precision, so that the exponent of a weight is right to 1/1000. With more bits, they are sums of two half-precision
-// numbers, which have 22 bits.
+// precision, so the exponent of a weight is accurate to 1/1000. With more bits, they are sums of two half-precision
+// numbers, which together have 22 bits.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -36,7 +36,7 @@ __device__ __forceinline__ uint32_t word_of(uint32_t upper, uint32_t lower) {
   return word(__hfma2(halves(both | 0x64006400), __float2half2_rn(1 / 32.f), __float2half2_rn(-32)));
 }
 
-/// One sample of a word, in sample values.
+/// One of the samples in a word, in sample values.
 template <Samples samples>
 __device__ __forceinline__ float sample_in(uint32_t word, int which) {
   if constexpr (samples == Samples::bits16) return float(which ? word >> 16 : word & 0xffff);
@@ -56,7 +56,7 @@ struct Difference<Samples::bits16> {
   float values[2];
   Difference() = default;
   __device__ Difference(uint32_t a, uint32_t b) {
-    // The upper half of a float32 and a sample below it make 4096 + sample / 2048.
+    // The upper half of a float32, with a sample below it, is 4096 + sample / 2048.
     values[0] =
         __uint_as_float(__byte_perm(a, 0x45800000, 0x7610)) - __uint_as_float(__byte_perm(b, 0x45800000, 0x7610));
     values[1] =
@@ -65,7 +65,7 @@ struct Difference<Samples::bits16> {
   __device__ float value(int which) const { return values[which]; }
 };
 
-/// Two float32 numbers as the sums of half-precision numbers.
+/// Represents two float32 numbers as sums of half-precision numbers.
 __device__ __forceinline__ void split(float low, float high, uint32_t (&parts)[2]) {
   parts[0] = pack(low, high);
   parts[1] = pack(low - __low2float(halves(parts[0])), high - __high2float(halves(parts[0])));

@@ -12,7 +12,7 @@ void set_size(NlmBlock& block, int search_x, int search_y) {
   block.reach = reach;
   block.width = block.warps_x * Shape::width;
   block.height = block.warps_y * Shape::height;
-  // Four rows of eight lanes each use all 32 banks if two rows are 8 or 24 words apart.
+  // Four rows of eight lanes use all 32 banks if adjacent rows are 8 or 24 words apart.
   block.pitch = divide_up(block.width + 2 * (reach + search_x) - 4, 8) * 8 + 4;
   block.shared_bytes = std::size_t(block.pitch) * (block.height + 2 * (reach + search_y)) * 4;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The filter of mosaics on CUDA: gathers the shapes of a region for the launches of cuda_mosaic.cu.
+// The filter for mosaics on CUDA: gathers the shapes of a region for the launches of cuda_mosaic.cu.
 #include <algorithm>
 #include <vector>
 

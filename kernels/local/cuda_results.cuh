@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Computes samples from sums of windows. The results are the same as in float64, but the code hardly uses float64.
+// Computes samples from window sums. The results equal those in float64, but the code hardly uses float64.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ struct MeanDivider {
   }
 };
 
-/// The standard deviation from float64, rounded half to even. Not inlined: short code stays in the instruction cache.
+/// The standard deviation in float64, rounded half to even. Not inlined: short code stays in the instruction cache.
 inline __device__ __noinline__ int exact_deviation(double sum, double squares, int count) {
   const double mean = __ddiv_rn(sum, count);
   return __double2int_rn(sqrt(fmax(__dsub_rn(__ddiv_rn(squares, count), __dmul_rn(mean, mean)), 0.0)));
@@ -64,7 +64,7 @@ __device__ __forceinline__ int deviation(double sum, double squares, int count, 
   return fabsf(root - rounded) < 0.4999f - root * 0x1p-21f ? int(rounded) : exact_deviation(sum, squares, count);
 }
 
-/// The approximate reciprocal, within 1 ulp.
+/// The approximate reciprocal, accurate to 1 ulp.
 __device__ __forceinline__ float fast_reciprocal(float n) {
   float result;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(n));
@@ -72,14 +72,14 @@ __device__ __forceinline__ float fast_reciprocal(float n) {
 }
 __device__ __forceinline__ float reciprocal(int n) { return fast_reciprocal(float(n)); }
 
-/// sum / count, at most 255, rounded half to even. `per_count`: about 1 / count. The estimate is wrong by at most one.
+/// sum / count, at most 255, rounded half to even. `per_count`: about 1 / count. The estimate is off by at most one.
 __device__ __forceinline__ int mean(int sum, int count, float per_count) {
   const int quotient = __float_as_int(fmaf(float(sum), per_count, 0x1.8p23f)) & 0x1ff;
   const int rest = 2 * (sum - quotient * count), odd = quotient & 1;
   return quotient + (rest + odd > count) - (odd - rest > count);
 }
 
-/// sum / count rounded half to even, for quotients below 2^16. The estimate in float32 is wrong by at most one.
+/// sum / count rounded half to even, for quotients below 2^16. The float32 estimate is off by at most one.
 __device__ __forceinline__ int rounded_mean(std::uint64_t sum, int count) {
   int quotient = int(float(sum) * (1.0f / float(count)));
   std::int64_t rest = std::int64_t(sum) - std::int64_t(quotient) * count;
@@ -93,8 +93,8 @@ __device__ __forceinline__ std::uint64_t spread(std::uint32_t sum, std::uint32_t
   return std::uint64_t(squares) * std::uint32_t(count) - std::uint64_t(sum) * sum;
 }
 
-/// The standard deviation, not rounded: within 1e-4. `per_count`: 1 / count. Conversions and roots run at an eighth of
-/// the rate of sums, so the high word, below 2^23, is converted by the bits of 2^23 + word.
+/// The standard deviation, not rounded, accurate to 1e-4. `per_count`: 1 / count. Conversions and roots run at an
+/// eighth of the rate of sums, so the high word, which is below 2^23, is converted by using the bits of 2^23 + word.
 __device__ __forceinline__ float approximate_deviation(std::uint64_t spread, float per_count) {
   const float high = __int_as_float(0x4b000000 | int(spread >> 32)) - 0x1p23f;
   float root;
@@ -102,7 +102,7 @@ __device__ __forceinline__ float approximate_deviation(std::uint64_t spread, flo
   return root * per_count;
 }
 
-/// The standard deviation, rounded half to even. `approximate`: near a half. Exact: compares squares.
+/// The standard deviation, rounded half to even. `approximate` is near a half. Exact, because it compares squares.
 __device__ __forceinline__ int rounded_deviation(std::uint64_t spread, int count, float approximate) {
   const int below = __float2int_rd(approximate);
   const std::uint32_t half = std::uint32_t(2 * below + 1) * std::uint32_t(count);  // 2 · count · (below + 1/2)

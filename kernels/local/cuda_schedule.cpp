@@ -6,12 +6,12 @@
 namespace cudavision::local {
 namespace {
 
-constexpr int chunk = 8;                          // samples
-constexpr int most_rows = 256;                    // rows of a block
-constexpr int least_tiles = 4;                    // tiles of a strip; with fewer, blocks read more than they write
-constexpr int most_rows_of_window = 65535 / 255;  // a sum of this number of bytes fits 16 bits
+constexpr int chunk = 8;        // in samples
+constexpr int most_rows = 256;  // most rows of a block
+constexpr int least_tiles = 4;  // fewest tiles of a strip; with fewer, blocks read more than they write
+constexpr int most_rows_of_window = 65535 / 255;  // a sum of this many bytes fits in 16 bits
 
-/// Rows of an interval; 0: adding up the rows of the first window is faster than reading stored sums.
+/// The rows of an interval. 0: adding up the rows of the first window is faster than reading stored sums.
 int interval_rows(int radius_y) { return 2 * radius_y + 1 > tuning.most_added_rows ? tuning.interval_rows : 0; }
 
 /// The most tiles of a strip. The first chunk begins at a multiple of 8, up to 7 samples before the first window.
@@ -19,11 +19,11 @@ int most_tiles(int channels, int radius_x) {
   return (window_threads * chunk - channels * (2 * radius_x + 1) - (chunk - 1)) / window_tile;
 }
 
-/// The number of intervals that are needed above row `end`, counted from `table_y`,
-/// the first row of the window of the row above the rectangle.
+/// The number of intervals needed above row `end`, counted from `table_y`, the first row of the window of the row above
+/// the rectangle.
 int intervals_to(int table_y, int end) { return divide_up(end - table_y, tuning.interval_rows); }
 
-/// The approximate number of instructions of a warp, for each of these steps.
+/// The approximate number of instructions of a warp for each of these steps.
 struct Cost {
   int start = 300;  ///< start of a block
   int move = 18;    ///< move by a row
@@ -34,14 +34,14 @@ struct Cost {
 };
 constexpr Cost cost;
 
-/// The time of blocks that take one time unit each, on a multiprocessor with room for `resident` blocks. With few
-/// blocks, the multiprocessor often waits.
+/// The time of blocks that take one time unit each, on a multiprocessor that holds `resident` blocks. With few blocks,
+/// the multiprocessor often waits.
 double time_of(int blocks, int resident) {
   const int last = blocks % resident;
   return blocks - last + (last == 0 ? 0 : std::max(last + 0.6, 3.0));
 }
 
-/// The time of a block, and the additional time of a block whose windows are cut above or below.
+/// The time of a block, and the additional time of a block whose windows are cut at the top or bottom.
 struct BlockTime {
   double plain = 0, cut = 0;
 };
@@ -75,7 +75,7 @@ bool can_slide(const Plan& plan, int set) {
   for (int c = 0; c < channels.channels; ++c)
     if (!is_color(channels.roles[c])) return false;
   if (plan.operation != Operation::box_mean && channels.channels > 1) return false;
-  // Luma of red, green and blue.
+  // In other formats, the threshold needs luma computed from red, green and blue.
   if (plan.operation == Operation::threshold && channels.roles[0] != Role::luma) return false;
   const Rect grid = plan.geometry.grid(channels);
   const std::int64_t width = std::min(2 * plan.radius[set].x + 1, grid.width),
@@ -112,7 +112,7 @@ WindowLaunch schedule_windows(Operation operation, const std::vector<WindowSet>&
       }
       const int resident = window_blocks(operation, batch), each = divide_up(tried.blocks, multiprocessors);
       double time = work / tried.blocks * time_of(each, resident);
-      if (each <= resident) time += longest;  // no other blocks fill the multiprocessor meanwhile
+      if (each <= resident) time += longest;  // no other blocks occupy the multiprocessor meanwhile
       if (least > 0 && time >= least) continue;
       least = time;
       launch = tried;

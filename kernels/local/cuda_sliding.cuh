@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Sums of windows that slide along a row of column sums of 32 bits in shared memory. See cuda_lines_kernel.cuh.
+// Sums of windows that slide along a row of 32-bit column sums in shared memory. See cuda_lines_kernel.cuh.
 //
 //   sum(x) = sum(x − 1) + column[x + r] − column[x − r − 1]
 //
-// A lane owns N neighbouring samples. It reads both ends of their windows in quads of 16 bytes. `shift` is the position
-// of the first right end within its quad. It follows from the radius,
-// so the compiler knows the register of each sample.
+// A lane has N adjacent samples. It reads both ends of their windows in quads of 16 bytes. `shift` is the position of
+// the first right end within its quad. It follows from the radius, so the compiler knows the register of each sample.
 //
-// Quad q of a row lies at swizzled(q), so that the lanes of a warp, which read every second quad, use all banks.
+// Quad q of a row is stored at swizzled(q), so that the lanes of a warp, which read every second quad, use all banks.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +50,7 @@ struct ColumnRow {
   }
 };
 
-/// sums[j]: the window sums of N samples, minus the window sum of the sample before the first one.
+/// sums[j]: the window sums of N samples, minus the window sum of the sample before the first sample.
 template <int N, int shift, typename Sum>
 __device__ __forceinline__ void slide(const std::uint32_t (&right)[N / 4 + 1], const std::uint32_t (&left)[N / 4 + 1],
                                       Sum (&sums)[N]) {
@@ -71,21 +70,21 @@ __device__ __forceinline__ void slide(const std::uint32_t (&right)[N / 4 + 1], c
   }
 }
 
-/// Computes the window sums of the chunks of a warp, which follow each other along the row. Sum:
-/// an unsigned type that holds the sums.
+/// Computes the window sums of the chunks of a warp, which are consecutive along the row. Sum: an unsigned type that
+/// can hold the sums.
 template <int N, typename Sum>
 class Slider {
  public:
-  /// Begins with chunk `chunk` of lane 0. `radius` in pixels.
+  /// Starts with chunk `chunk` for lane 0. `radius`: in pixels.
   __device__ __forceinline__ Slider(const ColumnRow<N>& row, int radius, int chunk, int lane)
       : row_(row), radius_(radius), lane_(lane) {
-    // The window of the pixel before the first one.
+    // The window of the pixel before the first pixel.
     const int before = chunk * N - 1, end = min(before + radius + 1, row.quads * 4);
     for (int x = max(before - radius, 0) + lane; x < end; x += 32) sum_ += row.sample(x);
     sum_ = cuda::warp_sum(sum_);
   }
 
-  /// The window sums of the lane's chunk. `chunk`: lane 0's chunk, 32 more than in the previous call.
+  /// The window sums of the lane's chunk. `chunk`: the chunk of lane 0, 32 more than in the previous call.
   __device__ __forceinline__ void next(int chunk, Sum (&sums)[N]) {
     constexpr int chunk_quads = ColumnRow<N>::quads_of_chunk, count = chunk_quads + 1;
     const int r = chunk_quads * chunk + radius_ / 4, l = chunk_quads * chunk - (radius_ + 4) / 4;  // quads of lane 0

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Box mean, threshold and deviation on CUDA, from padded summed-area tables, which the plan computes first
-// (kernels/integral). These kernels handle windows that neither cuda_windows.cu nor cuda_lines.cu can (cuda_box.cpp).
+// (kernels/integral). These kernels handle windows that neither cuda_windows.cu nor cuda_lines.cu can handle
+// (cuda_box.cpp).
 //
-//   a table, of the sums left of x and above y:     the sum of a window = D − C − B + A
+//   a table of the sums to the left of x and above y:   the sum of a window = D − C − B + A
 //        x0        x1
 //     y0 A ─────── B         A warp computes 128 pixels of a row: lane l computes pixels l, l + 32, l + 64, l + 96. So
-//        │ window  │         neighbouring lanes read neighbouring entries. The results go through shared memory. From
-//     y1 C ─────── D         there each lane stores four neighbouring pixels.
+//        │ window  │         adjacent lanes read adjacent entries. The results pass through shared memory. From there
+//     y1 C ─────── D         each lane stores four adjacent pixels.
 //
-//   a block: box_warps rows × 128 pixels; the grid: the rectangle of one channel set; a launch for each set
+//   a block: box_warps rows × 128 pixels; the grid: the rectangle of one channel set; one launch for each set
 //
 // Where to change what: another operation: `result` in box_filter; another border: Axis of plan.hpp; another sample
 // type: the quads of kernels/cuda/rows.cuh; another block shape: cuda_tuning.hpp.
@@ -23,7 +24,7 @@ namespace {
 constexpr int box_width = 128;  ///< pixels of a row that a warp computes: four for each lane
 constexpr int box_warps = tuning.box_warps;
 
-/// The sum over [x0, x1) × [y0, y1). Sum may wrap: the sum of a window fits into it.
+/// The sum over [x0, x1) × [y0, y1). Sum may wrap, but must hold the sum of a window.
 template <typename Sum>
 __device__ __forceinline__ Sum box_sum(const unsigned char* table, std::ptrdiff_t pitch, int x0, int y0, int x1,
                                        int y1) {

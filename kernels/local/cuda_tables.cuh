@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Local filters from summed-area tables: the launch. See cuda_tables.cu.
+// Launches local filters that use summed-area tables. See cuda_tables.cu.
 #pragma once
 
 #include "kernels/core/queue.hpp"
@@ -9,7 +9,7 @@
 
 namespace cudavision::local {
 
-/// One channel set, its padded tables and the window.
+/// One channel set, its padded tables and its window.
 struct TableJob {
   cuda::SetView view;
   const unsigned char *sums[4], *squares[4];  ///< [channel]; nullptr: chroma that becomes neutral

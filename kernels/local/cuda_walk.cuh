@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Windows that slide along rows of column sums in shared memory, a row for each lane. See cuda_windows.cu.
+// Windows that slide along rows of column sums in shared memory, one row for each lane. See cuda_windows.cu.
 //
 //   sum(x) = sum(x − 1) + column[x + r] − column[x − r − 1]
 //
 //   quads of a row   │ 0 … 7 │ 8 … 15 │ …   the column sums of 8 samples each
-//   right ends       ├ P ─ ─ ┼ ─ ─ ─ P      a window of sample x, a multiple of 8, ends at sum P of a quad. The window
-//   left ends        ├ ─ Q ─ ┼ ─ ─ Q        before it begins at sum Q. The compiler knows P and Q from the radius. So
-//                                           one instruction reads each sum from a known half of a register.
+//   right ends       ├ P ─ ─ ┼ ─ ─ ─ P      The window of sample x, a multiple of 8, ends at sum P of a quad. The
+//   left ends        ├ ─ Q ─ ┼ ─ ─ Q        previous window begins at sum Q. The compiler knows P and Q from the
+//                                           radius, so one instruction reads each sum from a known half of a register.
 //
-// Samples with C channels: channels follow each other, and each has its own sum.
+// If samples have C channels, the channels alternate, and each has its own sum.
 #pragma once
 
 #include "kernels/local/cuda_window_columns.cuh"
 
 namespace cudavision::local {
 
-/// sum + a · b: a has two unsigned numbers of 16 bits, b two signed ones of 8 bits.
+/// sum + a · b: a holds two unsigned 16-bit numbers, b two signed 8-bit numbers.
 __device__ __forceinline__ int add_halves(std::uint32_t a, std::uint32_t b, int sum) {
   int result;
   asm("dp2a.lo.u32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
   return result;
 }
 
-/// Two neighbouring quads of column sums of 16 bits, in the order of WindowColumns::quad().
+/// Two adjacent quads of 16-bit column sums, in the order of WindowColumns::quad().
 struct SumPair {
   uint4 first, second;
 
@@ -35,7 +35,7 @@ struct SumPair {
   }
 };
 
-/// The sums of a lane.
+/// The window sums of a lane.
 template <int C, int P>
 struct SumWalk {
   static constexpr int Q = (16 - P - C) % 8;
@@ -62,7 +62,8 @@ struct SumWalk {
     sums[0] += added, sums[1] += added;
   }
 
-  /// The sums of the next 8 samples. Loads the quads of the 8 samples after these, which may lie behind the row.
+  /// The sums for the next 8 samples. Loads the quads of the following 8 samples, which may lie after the end of the
+  /// row.
   __device__ __forceinline__ void next(int (&out)[8]) {
     ++right, ++left;
     const uint4 next_right = right[1], next_left = left[1];
@@ -76,7 +77,7 @@ struct SumWalk {
   }
 };
 
-/// The sums of squares of a lane, of one channel. `apart`: quads from samples 0 … 3 of a chunk to samples 4 … 7.
+/// The sums of squares of a lane, for one channel. `apart`: quads from samples 0 … 3 of a chunk to samples 4 … 7.
 template <int P>
 struct SquareWalk {
   static constexpr int Q = 7 - P;

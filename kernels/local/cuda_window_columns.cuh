@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The sums of the rows of a window, for eight neighbouring samples (a chunk), in registers. See cuda_windows.cu.
+// The sums over the rows of a window, for eight adjacent samples (a chunk), in registers. See cuda_windows.cu.
 //
 //   a word of four samples:     b0 b1 b2 b3
-//   odd:     Σ b1 │ Σ b3        16 bits each. A sum of 257 samples fits 16 bits.
-//   whole:   Σ of the words as numbers of 32 bits, modulo 2^32. So even = whole − 256 · odd is   Σ b0 │ Σ b2,
-//            and one entering and one leaving row cost two additions of three numbers.
-//   a quad:  even and odd of samples 0 … 3, even and odd of samples 4 … 7: how the sums lie in memory
+//   odd:     Σ b1 │ Σ b3        16 bits each. A sum of 257 samples fits in 16 bits.
+//   whole:   Σ of the words as 32-bit numbers, modulo 2^32. So even = whole − 256 · odd is   Σ b0 │ Σ b2, and one
+//            entering and one leaving row cost two additions of three numbers.
+//   a quad:  even and odd of samples 0 … 3, even and odd of samples 4 … 7: how the sums are stored in memory
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@ struct Chunk {
   const unsigned char* at;
   std::ptrdiff_t pitch;
   int valid;   ///< number of its samples inside the row, 0–8
-  bool words;  ///< all samples are inside, and may be loaded at once
+  bool words;  ///< whether all samples are inside, and may be loaded at once
 };
 
-/// Loads single samples; samples outside the row become 0. Not inlined: only chunks at the end of a row and unaligned
-/// frames need it.
+/// Loads single samples; samples outside the row become 0. Not inlined, because only chunks at the end of a row and
+/// unaligned frames need it.
 inline __device__ __noinline__ uint2 load_samples(const unsigned char* from, int valid) {
   std::uint32_t words[2] = {0, 0};
 #pragma unroll
@@ -60,7 +60,7 @@ struct WindowColumns {
     }
   }
 
-  /// Adds the rows [from, to). Loads several rows before it adds the first.
+  /// Adds the rows [from, to). Loads several rows before it adds the first one.
   __device__ __forceinline__ void add_rows(const Chunk& chunk, int from, int to) {
     constexpr int together = 8;
     const uint2 none = make_uint2(0, 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Computes the bytes that cuda_windows.cu writes from the sums of windows: four results at once, of whole windows or of
-// windows that the frame cuts. For the threshold, the byte is the least sample that becomes white; the kernel compares.
+// Computes, from window sums, the bytes that cuda_windows.cu writes: four results at a time, for whole windows or for
+// windows that the frame cuts. For the threshold, the byte is the smallest sample that becomes white; the kernel
+// compares.
 #pragma once
 
 #include "kernels/local/cuda_results.cuh"
@@ -19,8 +20,8 @@ __device__ __forceinline__ std::uint32_t pack_each(F f) {
   return pack(f(0), f(1), f(2), f(3));
 }
 
-/// Four quotients by two factors, one too small and one too large: quotient(k, factor) for k = 0 … 3.
-/// If the quotients differ, uses exact(k).
+/// Four quotients by two factors, one too small and one too large: quotient(k, factor) for k = 0 … 3. If the quotients
+/// differ, exact(k) is used.
 template <typename Factor, typename Quotient, typename Exact>
 __device__ __forceinline__ std::uint32_t pack_certain(const Factor (&low)[4], const Factor (&high)[4],
                                                       Quotient quotient, Exact exact) {
@@ -28,7 +29,7 @@ __device__ __forceinline__ std::uint32_t pack_certain(const Factor (&low)[4], co
   if (result != pack_each([&](int k) { return quotient(k, high[k]); })) result = pack_each(exact);
   return result;
 }
-/// Factors that differ from 1 by more than approximate factors differ from exact factors.
+/// Factors whose distance from 1 exceeds the error of approximate factors.
 constexpr float less = 1 - 0x1p-20f, more = 1 + 0x1p-20f;
 
 /// For each operation:
@@ -210,7 +211,7 @@ struct WindowResults<Operation::deviation, wide> {
   }
 };
 
-/// Each byte is 0xff if the byte of a is not less than the byte of b, otherwise 0.
+/// Each byte is 0xff if the byte of a is at least the byte of b, otherwise 0.
 __device__ __forceinline__ std::uint32_t at_least(std::uint32_t a, std::uint32_t b) {
   const std::uint32_t high = 0x80808080, difference = (a | high) - (b & ~high);  // of 7 bits; bit 7: not negative
   const std::uint32_t greater = (a & ~b) | (~(a ^ b) & difference);

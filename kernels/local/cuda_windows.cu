@@ -6,20 +6,20 @@
 //                     thread 0  thread 1  thread 2
 //                    ├────────┼────────┼────────┼─ ─ ─     a chunk: 8 neighbouring samples of a row
 //   row y − r − 1    − − − − − − − − − − − − − − − leaves ┐
-//   row y            the column sums: of the rows y − r … y + r of each sample, in registers
+//   row y            the column sums: over the rows y − r … y + r of each sample, in registers
 //   row y + r        + + + + + + + + + + + + + + + enters ┘
 //
 //   1. Each thread moves the column sums of its chunk from row to row, for a batch of rows → shared memory.
-//   2. A lane computes `per_group` tiles of 32 samples of a row of the batch: it moves its window from sample to sample
-//      (cuda_walk.cuh) and turns the sums into bytes (cuda_window_results.cuh). So the lanes of a warp have `batch`
+//   2. A lane computes `per_group` tiles of 32 samples in a row of the batch: it moves its window from sample to sample
+//      (cuda_walk.cuh) and converts the sums to bytes (cuda_window_results.cuh). So the lanes of a warp have `batch`
 //      rows of 32 / batch groups.
-//   3. The bytes of a tile go through shared memory, so that neighbouring lanes write neighbouring bytes → the picture.
+//   3. The bytes of a tile pass through shared memory, so that adjacent lanes write adjacent bytes → the picture.
 //
 //   The first rows of the next batch are loaded before step 2, and arrive during it.
 //
 //   The first column sums of a block are sums of 2 r + 1 rows, which would take long for high windows. So the kernel
-//   column_sums, launched before, stores the sums of intervals of rows. A block then adds up whole intervals, and the
-//   rows between them and the ends of its first window.
+//   column_sums, launched first, stores the sums of intervals of rows. A block then adds up whole intervals, and the
+//   rows between these and the ends of its first window.
 //
 // Where to change what: the arithmetic: cuda_window_results.cuh; blocks, batches, strips, intervals: cuda_schedule.cpp
 // and cuda_tuning.hpp; which channel sets come here: can_slide in cuda_schedule.cpp.
@@ -36,7 +36,7 @@ namespace {
 
 constexpr int stored_threads = 128;  ///< threads of a block of column_sums
 
-/// The chunk whose first sample is `x` of a row.
+/// The chunk whose first sample is sample `x` of a row.
 __device__ __forceinline__ Chunk chunk_at(const WindowJob& job, int x) {
   const int valid = x < 0 ? 0 : min(max(job.view.width * job.view.channels - x, 0), chunk_samples);
   return {job.view.src + x, job.view.src_pitch, valid, job.words && valid == chunk_samples};
@@ -89,7 +89,7 @@ struct Windows {
       columns.add_rows(chunk, from, to);
       return;
     }
-    // The intervals inside the window, and the rows above and below them.
+    // The intervals inside the window, and the rows above and below these.
     const int a = divide_up(from - s.table_y, s.interval), b = (to - s.table_y) / s.interval;
     const uint4* at = job.stored + (a * Lanes::lines) * s.stored_chunks + (x / chunk_samples - s.stored_first);
     constexpr int together = squared ? 4 : 8;
@@ -162,7 +162,7 @@ struct Windows {
         const int pixel = min((x + k) / C, width - 1);
         const int columns = min(pixel + job.radius_x + 1, width) - max(pixel - job.radius_x, 0);
         counts[k] = columns * height;
-        // The bits of columns + 2^23 as a float: conversions are slow.
+        // Uses the bits of columns + 2^23 as a float, because conversions are slow.
         per_counts[k] = fast_reciprocal((__int_as_float(0x4b000000 | columns) - 0x1p23f) * height_as_float);
       }
     }
@@ -186,7 +186,7 @@ struct Windows {
       square_walk.apart = batch * pitch;
       square_walk.begin(line + batch * pitch, x - first, reach());
     }
-    // What the lane stores: 16 bytes of two rows.
+    // The data that the lane stores: 16 bytes of two rows.
     int piece_x[2], piece_y[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {

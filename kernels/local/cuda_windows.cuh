@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Launching windows that slide over a channel set, without tables of the picture. See cuda_windows.cu.
+// Launches windows that slide over channel sets, without tables of the picture. See cuda_windows.cu.
 #pragma once
 
 #include <vector_types.h>
@@ -15,11 +15,11 @@ struct WindowJob {
   cuda::SetView view;
   WindowSchedule schedule;
   int radius_x = 0, radius_y = 0;  ///< radii of the window, in pixels of the grid
-  uint4* stored = nullptr;         ///< memory for the stored sums (see stored_bytes); not used without intervals
-  bool words = false;              ///< rows of source and destination begin at multiples of 16 bytes
+  uint4* stored = nullptr;         ///< memory for the stored sums (see stored_bytes); unused without intervals
+  bool words = false;              ///< whether rows of source and destination are aligned to 16 bytes
 };
 
-/// The parameters of one launch.
+/// The parameters of a launch.
 struct WindowJobs {
   std::array<WindowJob, 3> sets;
   int count = 0;      ///< number of sets
@@ -29,7 +29,7 @@ struct WindowJobs {
 
 /// Loads the kernels. Errors: resource.
 Status load_windows(Operation operation, int shared_limit);
-/// Errors: resource.
+/// Launches the kernels. Errors: resource.
 Status launch_windows(Operation operation, const WindowJobs& jobs, const WindowLaunch& launch, Queue queue);
 
 }  // namespace cudavision::local

@@ -40,7 +40,7 @@ std::vector<TableSource> find_sources(Operation operation, const FormatInfo& for
   return sources;
 }
 
-/// The radius that follows a box.
+/// The radius, if it follows the region, for a box of the region.
 int following_radius(const Geometry& geometry, const Rect& box) {
   const int side = std::min({box.width, box.height, geometry.width, geometry.height});
   return std::max(divide_up(side, 8), min_following_radius);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Private: the parameters that a backend computes, and the two backends.
+// Private: the parameters of a backend, and the two backends.
 #pragma once
 
 #include <algorithm>
@@ -15,15 +15,15 @@ namespace cudavision::local {
 /// The window of a sample along one axis.
 ///
 ///   sliding, radius 2:       ├──── x ────┤                     around each sample; cut at the edges of the frame
-///   blocks of 5 pixels:   │▒▒▒▒▒▒▒▒▒▒│▒▒▒▒▒▒▒▒▒▒│▒▒▒▒▒▒▒▒▒▒│   from the origin on; the block in which the sample lies
-///                         origin                              (a subsampled sample lies where its first pixel lies)
+///   blocks of 5 pixels:   │▒▒▒▒▒▒▒▒▒▒│▒▒▒▒▒▒▒▒▒▒│▒▒▒▒▒▒▒▒▒▒│   from the origin on; the block that contains the sample
+///                         origin                              (or the first pixel of a subsampled sample)
 struct Axis {
   int radius = 0;  ///< radius of a sliding window, in samples
   int side = 0;    ///< side of a block, in pixels; 0: windows slide
   int origin = 0;  ///< corner of the blocks, in pixels; may lie outside the frame
   int shift = 0;   ///< log2 of the subsampling
 
-  /// Sets [begin, end), the window of sample x of `length` samples. It is never empty.
+  /// Sets [begin, end) to the window of sample x of `length` samples. It is never empty.
   CUDAVISION_HOST_DEVICE void window(int x, int length, int& begin, int& end) const {
     begin = x - radius;
     end = x + radius + 1;
@@ -54,13 +54,13 @@ struct Plan {
   struct Radius {
     int x = 0, y = 0;
   };
-  int pixels = 0;  ///< the radius in pixels; 0 for box_mean and pixelate: it follows the region
+  int pixels = 0;  ///< the radius in pixels. 0 for box_mean and pixelate: the radius follows the region
   std::array<Radius, max_sets> radius,
       search;             ///< radii for each channel set; the largest radii if the radius follows the region
   double factor = 1;      ///< 1 − sensitivity
   double scale = 0;       ///< −1 / h², for differences in sample values
   integral::Plan tables;  ///< padded; empty for nlm
-  /// The table of the sums of each channel; −1 for channels that need none.
+  /// The index of the table with the sums of each channel; −1 for channels that need no table.
   std::array<std::array<int, 4>, max_sets> table_of;
   int squares = 0;  ///< deviation: distance from a table of sums to its table of squares, in tables
 

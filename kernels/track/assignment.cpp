@@ -9,9 +9,9 @@ namespace cudavision::track {
 namespace {
 
 /// Shortest augmenting paths (R. Jonker and A. Volgenant, "A shortest augmenting path algorithm for dense and sparse
-/// linear assignment problems", Computing 38, 1987). For each row in turn, the algorithm finds the path from the row to
-/// a free column that increases the sum least, and exchanges the assignments along it. Each row has its own column
-/// after the others, at the cost of being alone.
+/// linear assignment problems", Computing 38, 1987). For each row in order, the algorithm finds the path from the row
+/// to a free column that increases the sum least, and exchanges the assignments along it. After the real columns, each
+/// row has an additional column for staying alone, at the cost of doing so.
 class Assignment {
  public:
   Assignment(std::size_t columns, const std::vector<PossiblePair>& pairs, const std::vector<double>& alone)
@@ -40,8 +40,8 @@ class Assignment {
   };
   using Reached = std::pair<double, std::uint32_t>;  ///< distance, column
 
-  /// Dijkstra's algorithm over the columns, with costs less the prices of columns. Along assigned pairs, the gains of
-  /// rows make these costs 0.
+  /// Dijkstra's algorithm over the columns, with costs reduced by the prices of columns. Along assigned pairs, the
+  /// gains of rows make these costs 0.
   void augment(std::uint32_t first) {
     distance_.assign(distance_.size(), std::numeric_limits<double>::infinity());
     done_.assign(done_.size(), false);
@@ -57,7 +57,7 @@ class Assignment {
       }
     };
     look_from(first, 0);
-    for (;;) {  // terminates: the row's own column is free
+    for (;;) {  // terminates: the row's additional column is free
       const auto [distance, column] = next.top();
       next.pop();
       if (done_[column]) continue;
@@ -89,7 +89,7 @@ class Assignment {
     }
   }
 
-  const std::size_t own_;  ///< the first column that belongs to a row
+  const std::size_t own_;  ///< the first of the additional columns, one for each row
   std::vector<std::vector<Edge>> edges_;
   std::vector<std::uint32_t> row_of_, column_of_;
   std::vector<double> price_, distance_;

@@ -8,12 +8,12 @@
 namespace cudavision::track {
 namespace {
 
-// Chosen with the scene `lane` of tests/bench/motion_world.py and with a tree that sways, alone and behind people: in
-// 40 seconds, branches that were taken for objects covered a cell for 0.3 seconds at most.
-constexpr double memory = 40;     ///< seconds in which a lane is forgotten
-constexpr double least = 0.8;     ///< seconds that objects must have covered a cell of a lane
-constexpr double longest = 0.25;  ///< seconds that count after a longer pause between frames
-constexpr double interval = 1;    ///< seconds between two searches
+// Chosen with the scene `lane` of tests/bench/motion_world.py and with a swaying tree, alone and behind people: in 40
+// seconds, branches that were mistaken for objects covered a cell for at most 0.3 seconds.
+constexpr double memory = 40;     ///< seconds after which a lane is forgotten
+constexpr double least = 0.8;     ///< seconds for which objects must have covered a cell of a lane
+constexpr double longest = 0.25;  ///< the most seconds that the time between two frames can count
+constexpr double interval = 1;    ///< seconds between searches
 constexpr int margin = 2;         ///< cells around an object that belong to its lane
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Where objects cross the frame again and again: lanes and paths. Each object disturbs the background there, as leaves
-// do where a tree stands, but an object travels and a leaf does not. The background learns no large variance in a lane
-// (Learning::steady); it would soon find no object there.
+// Finds where objects cross the frame repeatedly: lanes and paths. Each object disturbs the background there, like the
+// leaves of a tree, but an object travels and a leaf does not. The background learns no large variance in a lane
+// (Learning::steady), because it would soon find no objects there.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace cudavision::track {
 
 class LaneMap {
  public:
-  /// Begins a frame, `seconds` after the last one, with these cells.
+  /// Begins a frame with these cells, `seconds` after the last one.
   void begin_frame(const diff::Cells& cells, double seconds);
   /// Adds the box (in pixels, inside the frame) of an object that travels in this frame.
   void add(const Rect& box);
@@ -25,15 +25,15 @@ class LaneMap {
 
  private:
   struct Covered {
-    float seconds = 0;        // how long objects covered the cell lately
-    std::uint32_t frame = 0;  // the last frame that was added
+    float seconds = 0;        // how long objects have recently covered the cell
+    std::uint32_t frame = 0;  // the last frame in which the cell was covered
   };
 
   Covered& covered(int x, int y) { return covered_[std::size_t(y) * std::size_t(width_) + std::size_t(x)]; }
   void find_lanes();
 
   int cell_size_ = 1, width_ = 0, height_ = 0;  // cells in a row and in a column
-  double seconds_ = 0;                          // what a cell gains that an object covers in this frame
+  double seconds_ = 0;                          // what a cell gains if an object covers it in this frame
   double pending_ = 0;                          // seconds since find_lanes()
   std::uint32_t frame_ = 0;
   std::vector<Covered> covered_;  // for each cell

@@ -11,25 +11,25 @@
 namespace cudavision::track {
 namespace {
 
-// Chosen on videos of people who walk in front of a fixed camera: forwards and backwards in time, at 5 and 10 frames a
-// second, with cells of a half to a tenth of their height, and several references. Halving or doubling any constant
-// changes the mean of MOTA and IDF1 by less than 0.03.
-constexpr double alone_cost = 3;    ///< cost of an object that gets no own part, and whose box no part covers
+// Chosen with videos of people walking in front of a fixed camera: forwards and backwards in time, at 5 and 10 frames a
+// second, with cells of a half to a tenth of the people's height, and with several references. Halving or doubling any
+// constant changes the mean of MOTA and IDF1 by less than 0.03.
+constexpr double alone_cost = 3;    ///< cost of an object that gets no part and whose box no part covers
 constexpr double join_cost = 1;     ///< cost of such an object if a part covers its whole box
 constexpr double looks_cost = 0.1;  ///< cost for each unit of Portrait::unlikeness()
-/// Cost for each unit if the object was unseen, or shared a part less than `doubt` seconds ago.
+/// Cost for each unit if the object was unseen or shared a part less than `doubt` seconds ago.
 constexpr double looks_cost_in_doubt = 0.3;
 constexpr double doubt = 0.5;  ///< seconds
 constexpr double fragment_share =
     0.5;  ///< a part with at least this share of its cells in a box is a fragment of the object
-constexpr double least_share = 0.15;  ///< with a smaller share of the cells of its box, an object is hidden by others
-constexpr double least_share_unseen = 0.3;  ///< this limit if the object was not seen in the last frame
+constexpr double least_share = 0.15;        ///< below this share of the cells of its box, an object is hidden by others
+constexpr double least_share_unseen = 0.3;  ///< the same limit if the object was not seen in the last frame
 constexpr double stacked_share = 0.5;       ///< least overlap of stacked boxes, as a share of the narrower width
-constexpr double reach = 1.5;               ///< the distance of centres, as a share of the longest side
+constexpr double reach = 1.5;               ///< largest distance of centres, as a share of the longest side
 constexpr double reach_of_new = 1;          ///< added for an object without a speed
-constexpr double reach_of_alike = 2;        ///< added for each second unseen
+constexpr double reach_of_alike = 2;        ///< added for each second unseen, if the looks are alike
 constexpr double alike = 2;                 ///< the unlikeness up to which looks are alike
-constexpr double likeness = 5;              ///< largest factor between areas of boxes
+constexpr double likeness = 5;              ///< largest factor between the areas of boxes
 
 constexpr std::uint32_t none = unassigned;
 
@@ -41,8 +41,8 @@ double area_of(const Rect& box) { return double(box.width) * box.height; }
 class Matching {
  public:
   Matching(const std::vector<Expected>& objects, const diff::MotionRegions& found, const diff::Cells& cells,
-           std::size_t most)
-      : objects_(objects), cells_(cells), cell_(cells.cell_size), parts_(find_parts(found, cells, most)) {
+           std::size_t most, const SizeMap& sizes)
+      : objects_(objects), cells_(cells), cell_(cells.cell_size), parts_(find_parts(found, cells, most, sizes)) {
     result_.objects.resize(objects.size());
     most_.resize(objects.size());
     best_.assign(objects.size(), none);
@@ -78,7 +78,7 @@ class Matching {
   };
 
   double centre(int cell) const { return (cell + 0.5) * cell_; }
-  /// The share of the box of an object that a number of cells covers.
+  /// The share of an object's box that a number of cells covers.
   double share_of(const Expected& object, int cells) const { return cells * double(cell_) * cell_ / area_of(object); }
 
   int cells_in(const Expected& box, const Part& part) const {
@@ -101,7 +101,7 @@ class Matching {
     return width * height / (area_of(object) + area_of(box) - width * height);
   }
 
-  /// The distance of the centres as a share of the reach; above 1: too far, or too unlike in size.
+  /// The distance of the centres, as a share of the reach. Above 1: too far, or too different in size.
   double distance(const Expected& object, const Rect& box, bool looks_alike) const {
     const double ratio = area_of(object) / area_of(box);
     if (ratio > likeness || ratio * likeness < 1) return 2;
@@ -114,8 +114,8 @@ class Matching {
     return std::sqrt(across * across + down * down) / (sides * side + cell_);
   }
 
-  /// Finds which objects and parts may be assigned to each other, the costs, and the part that each object overlaps
-  /// best.
+  /// Finds which objects and parts may be assigned to each other and at what cost, and the part that each object
+  /// overlaps best.
   void find_pairs() {
     std::vector<ObjectLooks> looks;
     for (const Part& part : parts_) looks.push_back(looks_of_object({&part}, part.box));
@@ -134,8 +134,8 @@ class Matching {
           alone = std::min(alone, join_cost * covered + alone_cost * (1 - covered) + of_looks);
           if (of_union > best) best = of_union, best_[i] = p;
         } else {
-          // Looks are compared only within the farthest reach: most pairs are farther apart.
-          if (distance(object, parts_[p].box, true) > 1) continue;
+          // Looks are compared only within the longest reach, because most pairs are farther apart.
+          if (object.leaves || distance(object, parts_[p].box, true) > 1) continue;
           const double far = distance(object, parts_[p].box, known && object.portrait->unlikeness(looks[p]) < alike);
           if (far > 1) continue;
           cost += 1 + far;
@@ -190,7 +190,7 @@ class Matching {
     for (auto& owners : owners_) remove_if(owners, [&](std::uint32_t i) { return result_.objects[i].dropped; });
   }
 
-  /// Gives each owner of a part its cells. Owners that are hidden lose the part.
+  /// Divides the cells of a part among its owners. Owners that are hidden lose the part.
   void divide(std::uint32_t p) {
     auto& owners = owners_[p];
     const Part& part = parts_[p];
@@ -234,7 +234,7 @@ class Matching {
       const int left = int(std::floor(object.left)), top = int(std::floor(object.top));
       const Rect inside =
           intersection(cell.box, {left, top, int(std::ceil(object.right)) - left, int(std::ceil(object.bottom)) - top});
-      covered = diff::around(covered, inside);  // except corners
+      covered = diff::around(covered, inside);  // too large if the parts inside meet only at corners
       shares[k].box = diff::around(shares[k].box, inside);
     }
     Share& share = shares[nearest];
@@ -244,7 +244,7 @@ class Matching {
       share.box = diff::around(share.box, cell.box);
   }
 
-  /// The looks of some parts together.
+  /// The combined looks of some parts.
   ObjectLooks looks_of_object(const std::vector<const Part*>& parts, const Rect& box) const {
     ObjectLooksSums sums(box);
     for (const Part* part : parts)
@@ -264,7 +264,7 @@ class Matching {
     }
   }
 
-  /// Finds the unconfirmed objects that are above, below or on a confirmed one, up to a cell away.
+  /// Finds the unconfirmed objects that are above, below or on a confirmed object, up to a cell away.
   void find_fragments() {
     for (std::size_t i = 0; i < objects_.size(); ++i) {
       Match& object = result_.objects[i];
@@ -284,11 +284,11 @@ class Matching {
   const int cell_;
   const std::vector<Part> parts_;
 
-  std::vector<PossiblePair> pairs_;                 ///< rows: objects, columns: parts
-  std::vector<double> alone_;                       ///< for each object, the cost of getting no own part
-  std::vector<Inside> inside_;                      ///< by objects, then by parts
+  std::vector<PossiblePair> pairs_;                 ///< row: object, column: part
+  std::vector<double> alone_;                       ///< for each object, the cost of getting no part
+  std::vector<Inside> inside_;                      ///< ordered by objects, then by parts
   std::vector<std::uint32_t> best_;                 ///< for each object, the part that it was assigned to or joins
-  std::vector<std::vector<std::uint32_t>> owners_;  ///< for each part, the objects that take it, in their order
+  std::vector<std::vector<std::uint32_t>> owners_;  ///< for each part, the objects that take it, in order
   std::vector<int> most_;                           ///< for each object, the largest number of its cells in one part
   Matches result_;
 };
@@ -296,8 +296,8 @@ class Matching {
 }  // namespace
 
 Matches match(const std::vector<Expected>& objects, const diff::MotionRegions& found, const diff::Cells& cells,
-              std::size_t most) {
-  return Matching(objects, found, cells, most).run();
+              std::size_t most, const SizeMap& sizes) {
+  return Matching(objects, found, cells, most, sizes).run();
 }
 
 }  // namespace cudavision::track

@@ -8,10 +8,10 @@
 namespace cudavision::track {
 namespace {
 
-constexpr double gain = 0.1;         ///< share of a new frame, once an object has been seen often enough
-constexpr double most_squares = 16;  ///< largest squared difference in units of the spread
-constexpr double least_pixels = 4;   ///< smallest number of pixels of a half
-/// The smallest variances of any value: of luma, its deviation, Cb and Cr.
+constexpr double gain = 0.1;         ///< weight of a new frame, once an object has been seen often enough
+constexpr double most_squares = 16;  ///< largest squared difference, in units of the spread
+constexpr double least_pixels = 4;   ///< fewest pixels of a half
+/// The smallest variance of each value: luma, its deviation, Cb and Cr.
 constexpr std::array<double, 4> least_variance{8 * 8, 5 * 5, 2 * 2, 2 * 2};
 
 }  // namespace

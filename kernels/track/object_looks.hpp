@@ -9,8 +9,8 @@
 
 namespace cudavision::track {
 
-/// The looks of an object in a frame. For its upper half and its lower half: the mean of luma, its standard deviation,
-/// and the means of Cb and Cr; in 8-bit steps.
+/// The looks of an object in a frame. For the upper and the lower half: the mean of luma, its standard deviation, and
+/// the means of Cb and Cr; in 8-bit steps.
 struct ObjectLooks {
   bool known = false;  ///< whether both halves have changed pixels
   std::array<double, 8> values{};
@@ -23,13 +23,13 @@ class ObjectLooksSums {
   explicit ObjectLooksSums(const Rect& box) : middle_(box.y + box.height / 2.0) {}
 
   /// Adds a cell. A cell in the middle belongs to both halves, in proportion to the rows of its changed pixels (`box`)
-  /// in each.
+  /// in each half.
   void add(const diff::CellLooks& looks, const Rect& box);
   ObjectLooks result() const;
 
  private:
   const double middle_;
-  double sums_[2][5] = {};  ///< sums for each half: pixels, luma, its squares, Cb, Cr
+  double sums_[2][5] = {};  ///< sums for each half: pixels, luma, squares of luma, Cb, Cr
 };
 
 /// The looks of an object over time.
@@ -37,7 +37,7 @@ class Portrait {
  public:
   bool known() const { return frames_ > 0; }
   void learn(const ObjectLooks& looks);
-  /// The mean squared difference in units of the spread over time, 0–16. Both must be known.
+  /// The mean squared difference in units of the spread over time, 0–16. Both looks must be known.
   double unlikeness(const ObjectLooks& looks) const;
 
  private:

@@ -7,14 +7,15 @@
 namespace cudavision::track {
 namespace {
 
-// Chosen in the same way as the constants of matching.cpp. A valley of 0.25 to 0.7 and a width of 0.15 to 0.25 work
-// about as well.
+// Chosen like the constants of matching.cpp. A valley of 0.25 to 0.7 and a width of 0.15 to 0.25 work about as well.
 constexpr double valley = 0.45;  ///< a column divides if it has at most this share of the rows of cells on either side
-constexpr double least_width = 0.2;  ///< smallest width of a part, as a share of the height of the region
-constexpr double as_tall = 0.6;      ///< smallest shared height of neighbours, as a share of the taller one
-constexpr double least_ratio = 1.5;  ///< smallest height ÷ width of an upright box
+constexpr double least_width = 0.2;     ///< smallest width of a part, as a share of the height of the region
+constexpr double valley_of_row = 0.75;  ///< like `valley`, in a row of objects of the usual size
+constexpr double least_usual = 0.6;     ///< smallest width of a part of such a row ÷ usual width
+constexpr double as_tall = 0.6;         ///< smallest common height of neighbours, as a share of the taller one
+constexpr double least_ratio = 1.5;     ///< smallest height ÷ width of an upright box
 
-/// A part during the division of a region: some columns of the analysis.
+/// A part of a region that is being divided: some columns of the analysis.
 struct Columns {
   int first, last;
 };
@@ -23,8 +24,8 @@ class Divider {
  public:
   Divider(const diff::Cells& cells, const std::vector<PartCell>& all) : cells_(cells), all_(all) {}
 
-  /// Divides a region. Returns the columns of its parts, from left to right, or nothing if it stays whole.
-  std::vector<Columns> run() {
+  /// Divides a region. Returns the columns of its parts from left to right, or nothing if it is not divided.
+  std::vector<Columns> run(const SizeMap& sizes) {
     if (all_.empty() || !all_.front().looks) return {};
     Columns whole{all_.front().looks->left, all_.front().looks->right};
     Rect box;
@@ -34,23 +35,23 @@ class Divider {
       box = diff::around(box, cell.box);
     }
     first_ = whole.first;
-    narrow_ = least_width * box.height / cells_.analysis_scale;
     rows_.assign(std::size_t(whole.last - whole.first + 1), 0);
     for (const PartCell& cell : all_) for_columns(cell, [&](int x) { ++rows_[std::size_t(x - first_)]; });
+    valley_ = valley, narrow_ = least_width * box.height / cells_.analysis_scale;
     std::vector<Columns> parts;
     divide(whole, parts);
-    if (parts.size() < 2) return {};
-    const double tall = as_tall * (all_.back().y - all_.front().y + 1);
-    for (const Columns& part : parts)
-      if (most_rows(part) < tall || changed_columns(part) < narrow_ / 2) return {};
-    parts.front().first = 0, parts.back().last = max_frame_side;  // includes the pixels beside the cells
-    for (const Columns& part : parts)
-      if (!upright(box_of(part))) return {};
-    return parts;
+    parts.front().first = 0, parts.back().last = max_frame_side;  // includes the pixels next to the cells
+    if (are_people(parts)) return parts;
+    const double usual = sizes.width_in_row(box);
+    if (usual == 0) return {};
+    valley_ = valley_of_row, narrow_ = least_usual * usual / cells_.analysis_scale;
+    parts.clear();
+    divide(whole, parts);
+    return parts.size() > 1 ? parts : std::vector<Columns>{};
   }
 
-  /// The pixels of a cell in some columns: its own changed columns, and the pixels beside it if its first or last
-  /// column is among them.
+  /// The pixels of a cell in some columns: its changed columns, and the pixels beside it if its first or last column is
+  /// among them.
   Rect clipped(const PartCell& cell, const Columns& columns) const {
     const int scale = cells_.analysis_scale;
     int left = max_frame_side, right = -1;
@@ -62,7 +63,7 @@ class Divider {
     if (right == cell.looks->right) right = columns.last;
     return intersection(cell.box, {left * scale, cell.box.y, (right - left + 1) * scale, cell.box.height});
   }
-  /// The changed columns of a cell that lie in some columns.
+  /// The number of a cell's changed columns among some columns.
   int count_in(const PartCell& cell, const Columns& columns) const {
     int count = 0;
     for_columns(cell, [&](int x) { count += x >= columns.first && x <= columns.last; });
@@ -83,18 +84,28 @@ class Divider {
   int rows(int x) const { return rows_[std::size_t(x - first_)]; }
   int changed_columns(const Columns& part) const {
     int count = 0;
-    for (int x = part.first; x <= part.last; ++x) count += rows(x) > 0;
+    for (int x = first(part); x <= last(part); ++x) count += rows(x) > 0;
     return count;
   }
   int most_rows(const Columns& part) const {
     int most = 0;
-    for (int x = part.first; x <= part.last; ++x) most = std::max(most, rows(x));
+    for (int x = first(part); x <= last(part); ++x) most = std::max(most, rows(x));
     return most;
   }
+  // Only columns with changed pixels count.
+  int first(const Columns& part) const { return std::max(part.first, first_); }
+  int last(const Columns& part) const { return std::min(part.last, first_ + int(rows_.size()) - 1); }
   Rect box_of(const Columns& columns) const {
     Rect box;
     for (const PartCell& cell : all_) box = diff::around(box, clipped(cell, columns));
     return box;
+  }
+
+  bool are_people(const std::vector<Columns>& parts) const {
+    const double tall = as_tall * (all_.back().y - all_.front().y + 1);
+    return parts.size() > 1 && std::all_of(parts.begin(), parts.end(), [&](const Columns& part) {
+             return most_rows(part) >= tall && changed_columns(part) >= narrow_ / 2 && upright(box_of(part));
+           });
   }
 
   void divide(const Columns& part, std::vector<Columns>& parts) const {
@@ -106,8 +117,8 @@ class Divider {
     int at = -1;
     for (int x = part.first; x <= part.last; ++x) {
       const std::size_t i = std::size_t(x - part.first);
-      const int sides = std::min(left[i], right[i]);  // 0 in the margin left by a wide gap
-      if (x - part.first < narrow_ || part.last - x < narrow_ || sides == 0 || rows(x) > valley * sides) continue;
+      const int sides = std::min(left[i], right[i]);  // 0 in the margin that a wide gap leaves
+      if (x - part.first < narrow_ || part.last - x < narrow_ || sides == 0 || rows(x) > valley_ * sides) continue;
       if (at < 0 || rows(x) < rows(at)) at = x;
     }
     if (at < 0) {
@@ -124,8 +135,9 @@ class Divider {
   const diff::Cells& cells_;
   const std::vector<PartCell>& all_;
   int first_ = 0;          // first column of the region
-  double narrow_ = 0;      // least columns of a part on its side of a valley
-  std::vector<int> rows_;  // rows of cells with changed pixels in each column, from first_ on
+  double valley_ = 0;      // the largest share of rows in a valley
+  double narrow_ = 0;      // fewest columns of a part on its side of a valley
+  std::vector<int> rows_;  // number of rows of cells with changed pixels in each column, from first_ on
 };
 
 }  // namespace
@@ -142,7 +154,8 @@ bool beside(const Rect& a, const Rect& b) {
   return upright(a) && upright(b) && -offset.gap >= as_tall * std::max(a.height, b.height) && offset.overlap <= 0;
 }
 
-std::vector<Part> find_parts(const diff::MotionRegions& found, const diff::Cells& cells, std::size_t most) {
+std::vector<Part> find_parts(const diff::MotionRegions& found, const diff::Cells& cells, std::size_t most,
+                             const SizeMap& sizes) {
   std::vector<Part> wholes(std::min(found.kept.size(), most));
   for (std::size_t i = 0; i < wholes.size(); ++i) static_cast<diff::MotionRegion&>(wholes[i]) = found.kept[i];
   for (const diff::CellRun& run : found.runs) {
@@ -155,7 +168,7 @@ std::vector<Part> find_parts(const diff::MotionRegions& found, const diff::Cells
   std::vector<Part> parts;
   for (Part& whole : wholes) {
     Divider divider(cells, whole.cells);
-    const std::vector<Columns> columns = divider.run();
+    const std::vector<Columns> columns = divider.run(sizes);
     if (columns.empty()) {
       parts.push_back(std::move(whole));
       continue;
@@ -166,7 +179,7 @@ std::vector<Part> find_parts(const diff::MotionRegions& found, const diff::Cells
       parts.back().score = whole.score;
     }
     for (const PartCell& cell : whole.cells) {
-      std::size_t owner = 0;  // the part with most of its columns
+      std::size_t owner = 0;  // the part with most of the cell's columns
       int most_columns = -1, parts_of_cell = 0;
       for (std::size_t k = 0; k < columns.size(); ++k) {
         const int count = divider.count_in(cell, columns[k]);

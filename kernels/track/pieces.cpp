@@ -12,20 +12,20 @@ namespace cudavision::track {
 namespace {
 
 // Chosen with people at eye level (TUD-Campus of MOT15) and the scene `lane` of tests/bench/motion_world.py.
-constexpr double stacked_share = 0.15;   ///< smallest overlap of their widths, as a share of the narrower one
-constexpr double largest_gap = 0.35;     ///< between the boxes, as a share of the height of both together
-constexpr int least_cells = 4;           ///< height of both together: smaller objects have no pieces
+constexpr double stacked_share = 0.15;   ///< smallest overlap of the widths, as a share of the narrower one
+constexpr double largest_gap = 0.35;     ///< between the boxes, as a share of the height of the box around both
+constexpr int least_cells = 4;           ///< smallest height of the box around both: smaller objects have no pieces
 constexpr double largest_upright = 0.6;  ///< height of an upright piece ÷ height of another upright piece
-constexpr double least_ratio = 1.3;      ///< height ÷ width of both together
-/// Time in ns for which they may be apart.
+constexpr double least_ratio = 1.3;      ///< smallest height ÷ width of the box around both
+/// The time in ns for which they may be apart.
 constexpr std::uint64_t longest_break = 300'000'000;
-/// The younger object must be stacked from its first frames on. Longer, and it is an object that comes near.
+/// The younger object must be stacked within this time after its first frame. Otherwise it is an approaching object.
 constexpr std::uint64_t longest_alone = 500'000'000;
-// In widths of both together:
-constexpr double least_speed = 0.1;    ///< each second, for a speed that has a direction
-constexpr double least_way = 0.05;     ///< how far both go to the same side
-constexpr double largest_stray = 0.5;  ///< by how much the vector between their centres may change
-constexpr double steepest = 2;         ///< the largest way down or up, in ways across
+// In widths of the box around both:
+constexpr double least_speed = 0.1;    ///< per second, for a speed that has a direction
+constexpr double least_way = 0.05;     ///< smallest distance that both move to the same side
+constexpr double largest_stray = 0.5;  ///< largest change of the vector between their centres
+constexpr double steepest = 2;         ///< largest vertical distance, relative to the horizontal distance
 
 }  // namespace
 

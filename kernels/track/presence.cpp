@@ -9,18 +9,18 @@ namespace cudavision::track {
 namespace {
 
 constexpr double memory = 0.3;  ///< seconds over which votes are averaged
-// Of still regions in the scenes of tests/bench/motion_world.py, 99.7 % of those with people have a balance above 0.1,
-// and 99 % of the ghosts one below −0.2.
+// In the scenes of tests/bench/motion_world.py, 99.7 % of still regions with people have a balance above 0.1, and 99 %
+// of ghosts have a balance below −0.2.
 constexpr double object_balance = 0.25;  ///< balance above which an object is certain
-constexpr double ghost_balance = -0.1;   ///< balance below which a ghost is possible
-/// The same if the object came here from elsewhere. An object with few edges also hides edges of the background.
+constexpr double ghost_balance = -0.1;   ///< balance below which a region may be a ghost
+/// The same limit if the object came here from elsewhere. An object with few edges also hides edges of the background.
 constexpr double ghost_balance_after_way = -0.5;
-constexpr std::uint32_t least_votes = 8;             ///< least votes in a frame; fewer do not count
-constexpr std::uint64_t ghost_time = 400'000'000;    ///< least duration of a ghost, in ns
-constexpr double clear_light = 0.6;                  ///< the balance of votes for the structure of the background
-constexpr std::uint32_t least_structure = 4;         ///< least votes of structure in a frame; fewer do not count
-constexpr std::uint64_t light_time = 1'000'000'000;  ///< least duration of light, in ns
-constexpr double near = 0.5;  ///< the distance up to which an object stands still, in units of its shorter side
+constexpr std::uint32_t least_votes = 8;             ///< fewest votes in a frame that count
+constexpr std::uint64_t ghost_time = 400'000'000;    ///< shortest duration of a ghost, in ns
+constexpr double clear_light = 0.6;                  ///< balance of votes for the structure of the background
+constexpr std::uint32_t least_structure = 4;         ///< fewest votes of structure in a frame that count
+constexpr std::uint64_t light_time = 1'000'000'000;  ///< shortest duration of light, in ns
+constexpr double near = 0.5;  ///< the distance within which an object stands still, in units of its shorter side
 
 }  // namespace
 
@@ -40,7 +40,9 @@ Presence::Change Presence::update(const Sighting& sighting, const PresenceRules&
     balance_ += ((double(edges) - reference_edges) / votes - balance_) * seconds / (seconds + memory);
   if (same + other >= least_structure)
     light_ += ((double(same) - other) / (double(same) + other) - light_) * seconds / (seconds + memory);
-  if (light_ < clear_light || travelled_) lit_ = now;
+  // A part of the sky that is brighter after a change of the exposure has no edge, neither inside nor at its outline.
+  const bool smooth = rules.structured && edges + reference_edges + same + other < least_structure;
+  if ((light_ < clear_light && !smooth) || travelled_) lit_ = now;
   if (balance_ > (travelled_ ? ghost_balance_after_way : ghost_balance)) doubtless_ = now;
 
   const int longer = std::max(box.width, box.height), shorter = std::min(box.width, box.height);

@@ -7,9 +7,9 @@
 namespace cudavision::track {
 namespace {
 
-constexpr std::uint64_t least_time = 1'000'000'000;  ///< ns after which light has stayed
+constexpr std::uint64_t least_time = 1'000'000'000;  ///< ns after which light counts as lasting
 constexpr std::uint64_t longest_gap = 300'000'000;   ///< ns for which light may be unseen: it flickers at the threshold
-constexpr double near = 0.5;                         ///< the distance up to which it stands still, in shorter sides
+constexpr double near = 0.5;  ///< the distance within which light stands still, in units of its shorter side
 constexpr std::size_t most_places = 256;
 
 double distance(const Rect& a, const Rect& b) {

@@ -8,34 +8,45 @@
 namespace cudavision::track {
 namespace {
 
-// Chosen in the same way as the constants of matching.cpp.
+// Chosen like the constants of matching.cpp.
 constexpr double place_gain = 0.4,
                  speed_gain = 0.1;  ///< gains of the filter, once an object has been seen often enough
-constexpr double size_gain = 0.1;   ///< share of the new size
-/// Factor for speed and size while objects share a region, whose division is a guess.
+constexpr double size_gain = 0.1;   ///< weight of the new size
+/// Factor for speed and size while objects share a region, because its division is a guess.
 constexpr double shared_gain = 0.5;
+/// The most seconds between two frames for which travel counts towards the usual size.
+constexpr double longest_step = 0.25;
+/// The largest distance of an object from its predicted place, as a share of its width plus its predicted way.
+constexpr double longest_jump = 0.5;
 
-/// Whether a box lies at the edge of the frame, or less than `near` pixels from it.
+/// Whether a box is at the edge of the frame, or less than `near` pixels away from it.
 bool touches_edge(const Rect& box, const diff::Cells& cells, int near) {
   return box.x < near || box.y < near || box.x + box.width > cells.frame_width - near ||
          box.y + box.height > cells.frame_height - near;
 }
 
-/// Whether box a shows an object better than box b: whole rather than cut by the edge of the frame, and larger.
+/// Whether an object at an edge of the frame moves out of the frame there.
+bool leaves(const Rect& box, double speed_x, double speed_y, const diff::Cells& cells) {
+  return (box.x <= 0 && speed_x < 0) || (box.y <= 0 && speed_y < 0) ||
+         (box.x + box.width >= cells.frame_width && speed_x > 0) ||
+         (box.y + box.height >= cells.frame_height && speed_y > 0);
+}
+
+/// Whether box a shows an object better than box b: not cut by the edge of the frame, and larger.
 bool is_better(const Rect& a, const Rect& b, const diff::Cells& cells) {
   const auto is_whole = [&cells](const Rect& box) { return !touches_edge(box, cells, 1); };
   const auto size = [](const Rect& box) { return std::int64_t(box.width) * box.height; };
   return b.empty() || (is_whole(a) != is_whole(b) ? is_whole(a) : size(a) > size(b));
 }
 
-/// Time in ns after which an object that became background, and is still seen, is a new object. Decisions reach the
-/// mask some frames later.
+/// The time in ns after which an object that became background but is still seen counts as a new object. Decisions
+/// affect the mask some frames later.
 constexpr std::uint64_t forget_time = 2'000'000'000;
-/// Time in ns after which an object is confirmed that appeared inside the frame and does not move. When the light or
-/// the camera changes, parts of the picture look like such objects until the cause is found.
+/// The time in ns after which an object that appeared inside the frame and does not move is confirmed. When the light
+/// or the camera changes, parts of the picture look like such objects until the cause is found.
 constexpr std::uint64_t doubt_time = 500'000'000;
-/// Time in ns for which no object is confirmed after a change of the camera or the light, unless it is older than
-/// `longest_doubt`: one change is often followed by the next, and a camera that begins to turn may look like another
+/// The time in ns after a change of the camera or the light in which no object is confirmed, unless it is older than
+/// `longest_doubt`: one change often follows another, and a camera that begins to turn may look like a change of the
 /// light.
 constexpr std::uint64_t settling_time = 1'500'000'000, longest_doubt = 1'000'000'000;
 
@@ -43,7 +54,7 @@ constexpr std::uint64_t settling_time = 1'500'000'000, longest_doubt = 1'000'000
 
 Tracker::Tracker(const TrackRules& rules, std::uint64_t last_id) : rules_(rules), last_id_(last_id) {}
 
-/// Takes the match of an object in this frame as a measurement.
+/// Updates an object with its match in this frame as a measurement.
 void Tracker::apply_match(Track& track, const Match& match, const Moment& moment) {
   const double n = ++track.frames, trust = match.shared ? shared_gain : 1;
   // Least squares over all frames so far.
@@ -53,8 +64,11 @@ void Tracker::apply_match(Track& track, const Match& match, const Moment& moment
   const double off_x = match.box.x + match.box.width / 2.0 - track.x,
                off_y = match.box.y + match.box.height / 2.0 - track.y;
   track.x += by_place * off_x, track.y += by_place * off_y;
-  if (const double seconds = double(moment.now - track.last.now) / 1e9; seconds > 0)
-    track.speed_x += by_speed * off_x / seconds, track.speed_y += by_speed * off_y / seconds;
+  const double seconds = double(moment.now - track.last.now) / 1e9;
+  const double way = std::hypot(track.speed_x, track.speed_y) * seconds;
+  track.jumped =
+      track.frames > 2 && std::hypot(off_x, off_y) > longest_jump * (std::max(track.box.width, match.box.width) + way);
+  if (seconds > 0) track.speed_x += by_speed * off_x / seconds, track.speed_y += by_speed * off_y / seconds;
   track.width += by_size * (match.box.width - track.width);
   track.height += by_size * (match.box.height - track.height);
   track.path += std::hypot(track.x - track.seen_x, track.y - track.seen_y);
@@ -68,7 +82,7 @@ void Tracker::apply_match(Track& track, const Match& match, const Moment& moment
   track.seen = true;
 }
 
-/// Decides whether an object stops, continues, or becomes background.
+/// Decides whether an object stops, moves on, or becomes background.
 void Tracker::judge(Track& track, const diff::Structure& structure, const diff::Cells& cells, const VisitRules& rules,
                     const Moment& moment) {
   using Kind = ObjectEvent::Kind;
@@ -93,7 +107,7 @@ void Tracker::judge(Track& track, const diff::Structure& structure, const diff::
   track.visits.end({track.id, track.box, track.path, track.best}, events_);
 }
 
-/// Confirms an object at once, and tells of its visits.
+/// Confirms an object immediately, and reports its visits.
 void Tracker::confirm(Track& track, const VisitRules& rules, const Moment& moment) {
   track.id = ++last_id_;
   track.visits.seen({track.id, track.box, track.path, track.best}, rules, moment, events_);
@@ -105,16 +119,16 @@ std::vector<diff::Learning> Tracker::learning(const diff::Cells& cells) const {
             height = divide_up(cells.frame_height, size);
   const auto decide = [&](const Rect& box, diff::Learning decision) {
     map.resize(std::size_t(width) * height, diff::Learning::usual);
-    // And a cell around it, for its shadow and its parts below the threshold.
+    // Includes a cell around it, for its shadow and its parts below the threshold.
     const int left = std::max(0, box.x / size - 1), right = std::min(width - 1, (box.x + box.width - 1) / size + 1);
     const int top = std::max(0, box.y / size - 1), bottom = std::min(height - 1, (box.y + box.height - 1) / size + 1);
     for (int y = top; y <= bottom; ++y)
       for (int x = left; x <= right; ++x) {
         diff::Learning& cell = map[std::size_t(y) * width + x];
-        cell = diff::Learning(int(decision) | (int(cell) & int(diff::Learning::steady)));  // a lane stays a lane
+        cell = diff::Learning(int(decision) | (int(cell) & int(diff::Learning::steady)));  // a lane remains a lane
       }
   };
-  // If both are present, an object stands before a ghost.
+  // If both are present, an object is in front of a ghost.
   for (const Rect& box : light_.lasting()) decide(box, diff::Learning::take);
   for (const Track& track : tracks_)
     if (track.is_background && track.seen) decide(track.box, diff::Learning::take);
@@ -134,9 +148,10 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
     track.apart += seconds;
     expected.push_back({track.x - track.width / 2, track.y - track.height / 2, track.x + track.width / 2,
                         track.y + track.height / 2, track.frames, track.believed, track.seen,
-                        double(moment.now - track.last.now) / 1e9, track.apart, &track.portrait});
+                        double(moment.now - track.last.now) / 1e9, track.apart, &track.portrait,
+                        leaves(track.box, track.speed_x, track.speed_y, cells)});
   }
-  const Matches matches = match(expected, found, cells, max_objects);
+  const Matches matches = match(expected, found, cells, max_objects, sizes_);
   for (std::size_t i = 0; i < tracks_.size(); ++i) {
     Track& track = tracks_[i];
     const Match& matched = matches.objects[i];
@@ -162,23 +177,29 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
   join_pieces(cells);
   light_.advance(found.light, cells.cell_size, now_);
   lanes_.begin_frame(cells, seconds);
+  sizes_.begin_frame(cells.frame_height);
   for (const Track& track : tracks_)
-    if (track.seen && track.believed && !track.is_background && track.presence.away() && !track.presence.stopped())
+    if (track.seen && track.believed && !track.is_background && track.presence.away() && !track.presence.stopped()) {
       lanes_.add(track.box);
+      if (track.id > 0 && !track.jumped && !touches_edge(track.box, cells, 1))
+        sizes_.add(track.box, std::hypot(track.speed_x, track.speed_y) * std::min(seconds, longest_step));
+    }
   objects_.clear();
   for (Track& track : tracks_) report(track, cells, rules, moment);
   tracks_.erase(std::remove_if(tracks_.begin(), tracks_.end(), [](const Track& track) { return track.gone; }),
                 tracks_.end());
 }
 
-/// Joins objects with older ones whose pieces they are. While this is possible, an object is not confirmed.
+/// Joins objects with the older objects whose pieces they are. While this is possible, an object is not confirmed.
 void Tracker::join_pieces(const diff::Cells& cells) {
   const auto counts = [](const Track& track) { return track.seen && !track.gone && !track.is_background; };
+  const auto are_pieces = [&](const Rect& a, const Rect& b) {
+    return are_stacked(a, b, cells.cell_size) || sizes_.fits(diff::around(a, b));
+  };
   for (auto piece = tracks_.begin(); piece != tracks_.end(); ++piece) {
     if (!counts(*piece)) continue;
     const auto whole = std::find_if(tracks_.begin(), piece, [&](const Track& older) {
-      return counts(older) && (older.believed || !piece->believed) &&
-             are_stacked(older.box, piece->box, cells.cell_size);
+      return counts(older) && (older.believed || !piece->believed) && are_pieces(older.box, piece->box);
     });
     if (whole == piece) continue;
     const Rect both = diff::around(whole->box, piece->box);
@@ -199,7 +220,7 @@ void Tracker::join_pieces(const diff::Cells& cells) {
   }
 }
 
-/// Finds out whether an object is still there, which places it visits, and its values in this frame.
+/// Determines whether an object is still there, which places it visits, and its values in this frame.
 void Tracker::report(Track& track, const diff::Cells& cells, const VisitRules& rules, const Moment& moment) {
   if (track.is_background) {
     track.gone = track.gone || !track.seen || moment.now - track.taken >= forget_time;
@@ -220,7 +241,7 @@ void Tracker::report(Track& track, const diff::Cells& cells, const VisitRules& r
     const bool inside = track.x >= 0 && track.y >= 0 && track.x < cells.frame_width && track.y < cells.frame_height;
     track.gone = !track.believed || !inside || box.empty() || moment.now - track.last.now >= rules_.hold;
   }
-  const Visitor visitor{track.id, track.box, track.path, track.best, track.speed_x, track.speed_y};
+  const Visitor visitor{track.id, track.box, track.path, track.best, track.speed_x, track.speed_y, track.jumped};
   if (track.seen && !track.gone)
     track.visits.seen(visitor, rules, moment, events_);
   else
@@ -250,6 +271,7 @@ void Tracker::finish() {
   objects_.clear();
   settled_ = 0;
   lanes_ = {};
+  sizes_ = {};
   light_ = {};
 }
 
@@ -258,6 +280,7 @@ void Tracker::continue_from(Tracker& previous) {
   previous.tracks_.clear();
   objects_ = std::move(previous.objects_);
   lanes_ = std::move(previous.lanes_);
+  sizes_ = previous.sizes_;
   light_ = std::move(previous.light_);
   now_ = previous.now_;
   settled_ = previous.settled_;

@@ -13,13 +13,13 @@ struct Foot {
 };
 Foot foot_of(const Rect& box) { return {box.x + box.width / 2, box.y + box.height - 1}; }
 
-/// Whether an object moves to this side of a line, or does not move. side: as side_of().
+/// Whether an object moves to this side of a line, or does not move. side: as in side_of().
 bool moves_to(int side, const Line& line, const Visitor& visitor) {
   const double along_x = line.to.x - line.from.x, along_y = line.to.y - line.from.y;
   return side * (along_x * visitor.speed_y - along_y * visitor.speed_x) >= 0;
 }
 
-/// The distance of the centre of a pixel from the line through two points, in pixels.
+/// The distance in pixels of the centre of a pixel from the line through two points.
 double distance(const Line& line, const Foot& foot) {
   const double along_x = line.to.x - line.from.x, along_y = line.to.y - line.from.y;
   const double x = foot.x + 0.5 - line.from.x, y = foot.y + 0.5 - line.from.y;
@@ -75,9 +75,10 @@ void Visits::look_at_lines(const Visitor& visitor, const VisitRules& rules, std:
     const Line& line = lines[i];
     Side& last = sides_[i];
     const int side = side_of(line.from, line.to, foot.x, foot.y);
+    if (visitor.jumped) last = {};  // its path to this side is unknown
     if (side == 0 || distance(line, foot) <= rules.slack) continue;
     if (visitor.id == 0 && last.side != 0)
-      continue;  // its path counts from the first place, but only once it is confirmed
+      continue;  // its path counts from its first position, but only once it is confirmed
     if (last.side == -side && meets(line.from, line.to, last.x, last.y, foot.x, foot.y)) {
       if (last.crossed == -side && (!moves_to(side, line, visitor) || distance(line, foot) <= visitor.box.width / 2.0))
         continue;

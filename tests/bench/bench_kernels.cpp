@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Measures the time of Filter::submit alone, and compares it with a copy of the same bytes and with peer libraries.
-// Each row is one Google Benchmark, with the median that a Runner measured as its time. `--benchmark_out=FILE` writes
-// all rows as JSON; `--benchmark_filter=REGEX` selects rows.
+// Each row is one Google Benchmark, whose time is the median measured by a Runner. `--benchmark_out=FILE` writes all
+// rows as JSON; `--benchmark_filter=REGEX` selects rows.
 //   bench_kernels [--backend=cuda|cpu] [--sizes=8K,4K,1440p,1080p,720p,360p] [--peers=LIBRARY.so] [--benchmark_…]
 // Exit status: 0; 77 if the backend has no device; 1 for a wrong option or if a submit failed.
 #include <benchmark/benchmark.h>
@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,10 +31,10 @@ struct Size {
 constexpr Size sizes[] = {{"8K", 7680, 4320},    {"4K", 3840, 2160},        {"1440p", 2560, 1440, true},
                           {"1080p", 1920, 1080}, {"720p", 1280, 720, true}, {"360p", 640, 360, true}};
 
-constexpr std::size_t longest_copy = 256u << 20;  ///< bytes that are read; fits into the runners' memory
+constexpr std::size_t longest_copy = 256u << 20;  ///< number of bytes read; fits in the memory of the runners
 constexpr double fma_rate = 33.5e12;  ///< multiply-adds per second of an H200: half of its 67 TFLOP/s in float32
 
-/// The limit in µs for one frame of 1080p, for rows that do not set their own. Non-local means and mixtures have none.
+/// The limit in µs for one 1080p frame, for rows without their own limit. Non-local means and mixtures have none.
 double limit_at_1080p(const Row& row) {
   if (row.name.rfind("nlm", 0) == 0 || row.name.rfind("diff-mog2", 0) == 0) return 0;
   return row.format == Format::GRAY8 || row.format == Format::NV12 ? 5 : row.format == Format::RGBA ? 8 : 15;
@@ -53,7 +52,7 @@ std::vector<Row> rows() {
   return list;
 }
 
-/// The number of samples that a filter computes in a picture. Alpha and padding are copied, so they do not count.
+/// The number of samples that a filter computes in a picture. Copied alpha and padding do not count.
 double filtered_samples(const Geometry& geometry) {
   const FormatInfo& format = info(geometry.format);
   double samples = 0;
@@ -78,7 +77,7 @@ struct Bench {
   int measured = 0, unavailable = 0, failed = 0, over_mark = 0, with_peer = 0, slower_than_peer = 0;
 
   Result<std::pair<double, double>> copy_of(std::size_t bytes) {
-    if (bytes > longest_copy) {  // the time of long copies grows with the number of bytes
+    if (bytes > longest_copy) {  // the time of long copies is proportional to the number of bytes
       auto copy = copy_of(longest_copy);
       if (!copy.ok()) return copy.error();
       const double ratio = double(bytes) / longest_copy;
@@ -92,8 +91,8 @@ struct Bench {
     return copies[bytes] = {copy.value().us, kernel.value().us};
   }
 
-  /// Times every peer that accepts the work, on the pictures in the ring. Returns the fastest, or a null name if there
-  /// is none. Stores all times in counters named peer_<name><suffix>.
+  /// Times every peer that accepts the work, on the pictures in the ring. Returns the fastest one, or a null name if
+  /// there is none. Stores all times in counters named peer_<name><suffix>.
   std::pair<const char*, Timing> fastest_peer(const Row& row, const Geometry& geometry, const std::string& suffix,
                                               benchmark::State& state) {
     std::pair<const char*, Timing> best{};
@@ -123,7 +122,7 @@ struct Bench {
     return best;
   }
 
-  /// Stores a limit in a counter, and prints it if the value exceeds it. A limit of 0 is none.
+  /// Stores a limit in a counter. Prints the limit if the value exceeds it. 0 means no limit.
   void compare(const char* counter, double value, double limit, benchmark::State& state) {
     if (limit <= 0) return;
     state.counters[counter] = limit;
@@ -141,11 +140,11 @@ struct Bench {
     Timing ours, ours_equal;
     std::pair<const char*, Timing> peer_of{}, peer_of_equal{};
     for (Data data : {Data::equal, row.data}) {
-      // Room for one more row, which padded tables have, and for padding at the end of each row.
+      // Leave room for the additional row of padded tables, and for padding at the end of each row.
       const std::size_t room = std::size_t(row.table_bytes) * (geometry.width + 256) * (geometry.height + 1);
       if (Status status = runner->prepare(geometry, data, room); !status.ok()) return status;
       const auto& slots = runner->slots();
-      if (data == Data::motion)  // a reference of equal samples would make every pixel a changed one
+      if (data == Data::motion)  // with a reference of equal samples, every pixel would change
         if (operation = row.make(geometry, backend); !operation.ok()) return operation.error();
       auto timing = runner->time([&](int i, Queue queue) { return operation.value()(slots[i], queue); },
                                  int(slots.size()), runner->budget());
@@ -205,7 +204,7 @@ struct Bench {
   void run(const Row& row, const Size& size, const std::string& name, benchmark::State& state) {
     double us = 0;
     if (Status status = measure(row, size, name, state, us); !status.ok()) {
-      // Settings that this build refuses are no failure of the benchmark. An error of the device is one.
+      // Settings that this build refuses are not a failure of the benchmark. An error of the device is one.
       const bool refused = status.code() == Status::Code::settings;
       const std::string why = (refused ? "unavailable: " : "FAILED: ") + status.message();
       std::printf("%-52s %s\n", name.c_str(), why.c_str());
@@ -217,20 +216,19 @@ struct Bench {
   }
 };
 
-/// Replaces Google Benchmark's own table, since each line is printed as soon as it is measured.
+/// Replaces Google Benchmark's own table, because each line is printed as soon as it is measured.
 class Silent : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context&) override { return true; }
   void ReportRuns(const std::vector<Run>&) override {}
 };
 
-/// Returns the value of the option `--name=value`, or nullptr.
 const char* option(const char* argument, const char* name) {
   const std::size_t length = std::strlen(name);
   return std::strncmp(argument, name, length) == 0 && argument[length] == '=' ? argument + length + 1 : nullptr;
 }
 
-/// The build and the bundle put the library of peers in this program's folder.
+/// The build and the bundle put the library of peers in the folder of this program.
 std::string default_peers() {
   char path[4096];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path);

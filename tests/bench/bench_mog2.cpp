@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The CPU backend's mixtures of Gaussians beside OpenCV's cv::BackgroundSubtractorMOG2, on the same frames in one
-// process and on the same number of threads.
+// Compares the mixtures of Gaussians of the CPU backend with OpenCV's cv::BackgroundSubtractorMOG2, on the same frames,
+// in one process and with the same number of threads.
 //
 //   bench_mog2 [--turns=N]
 //
-// The frames are a scene of this program, which is taken there and back: a textured picture with sensor noise, a part
-// that sways, and blocks that walk. Both models see each frame once, ours and theirs first in turns; the first frames,
-// in which the models begin, are not counted.
+// The frames are a synthetic scene, played forwards and backwards: a textured picture with sensor noise, a swaying
+// part, and moving blocks. Both models process each frame once, and take turns at going first. The first frames, in
+// which the models start, do not count.
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -23,7 +23,7 @@ using namespace cudavision;
 
 constexpr int warm_up = 40;  ///< frames that are not counted
 
-/// A repeatable scene of 24 frames of 8-bit BGR.
+/// A repeatable scene of 24 frames in 8-bit BGR.
 std::vector<cv::Mat> scene(const cv::Size& size) {
   cv::RNG random(7);
   cv::Mat still(size, CV_8UC3), coarse(size.height / 16 + 2, size.width / 16 + 2, CV_8UC3);
@@ -47,7 +47,7 @@ std::vector<cv::Mat> scene(const cv::Size& size) {
 }
 
 struct Times {
-  double least, median;  ///< ms of a frame
+  double least, median;  ///< ms per frame
 };
 Times times(std::vector<double> all) {
   std::sort(all.begin(), all.end());

@@ -3,32 +3,31 @@
 """Measures the frames per second of whole pipelines, and the cost of the elements in them.
 
 The cost is the time of a pipeline minus the time of the same pipeline without the element. Both run in turns A B A B,
-and medians count. Needs gst-launch-1.0 and gst-inspect-1.0; the rows of start and latency also need the program
+and the medians count. Needs gst-launch-1.0 and gst-inspect-1.0. The rows of start and latency also need the program
 pipeline_timing.
 
   bench_pipelines.py [--backend=cuda|cpu] [--plugin=DIR] [--frames=N] [--turns=N] [--json=FILE] [--clip=FILE.mp4]
                      [--only=REGEX] [--timing=PROGRAM] [--check]
 
 The source is one picture that imagefreeze repeats, so that the pipelines measure the elements and not videotestsrc. On
-CUDA an element of the plugin first puts that picture into the memory that a neighbour would use: pinned system memory
-or CUDA memory. In rows named "pageable" it does not: the frames are in ordinary memory, always the same, as a pool that
-goes round.
+CUDA, an element of the plugin first puts this picture into the memory that a neighbour would use: pinned system memory
+or CUDA memory. Rows named "pageable" skip this: their frames use the same ordinary memory repeatedly, like a pool.
 
-Elements run with their defaults; the name of a row says what else it sets or leaves out.
+Elements run with their defaults, except for the settings in the name of a row.
 
-Rows "scan, N at a time" decode a --clip N times in one process, with what motion-scan has behind each decoder,
-and without. On CUDA nvh264dec decodes, on the CPU avdec_h264.
+Rows "scan, N at a time" decode a --clip N times in one process, with and without the elements that motion-scan puts
+after each decoder. On CUDA nvh264dec decodes, on the CPU avdec_h264.
 
-The row "identity, the host alone" is a chain of GStreamer's element that does nothing. Its time is the host's alone, so
-figures of two hosts can be compared: a row of elements in CUDA memory says how many times an identity each of them
-takes, if that row was measured in the same run (--only='identity|difference').
+The row "identity, the host alone" is a chain of GStreamer's element that does nothing. It measures the host alone, so
+it makes the figures of two hosts comparable: a row of elements in CUDA memory shows how many identity elements each of
+them costs, if both rows were measured in the same run (--only='identity|difference').
 
 A row with a limit shows the measured value, `must` and `aim`, and whether they are reached.
 
-The peers are GStreamer's own elements, measured in the same turns where they exist. cudaconvertscale makes NV12 of
-1904×1072 from NV12 of 1920×1080, so that it is not in passthrough mode and computes about as many samples as it reads.
-nvcodec compiles the kernels of cudaconvertscale and cudacompositor when it starts, and registers them only with an
-NVRTC of CUDA 12 (not 13). Where the host has none, PyPI's wheel nvidia-cuda-nvrtc-cu12 contains one (unzip it): add its
+The peers are GStreamer's own elements, measured in the same turns where they exist. cudaconvertscale converts NV12 from
+1920×1080 to 1904×1072, so that it is not in passthrough mode and computes about as many samples as it reads. When
+nvcodec starts, it compiles the kernels of cudaconvertscale and cudacompositor, and registers these elements only with
+an NVRTC of CUDA 12 (not 13). If the host has none, PyPI's wheel nvidia-cuda-nvrtc-cu12 contains one (unzip it): add its
 folder nvidia/cuda_nvrtc/lib to LD_LIBRARY_PATH and set GST_CUDA_NVRTC_LIBNAME=libnvrtc.so.12.
 --check measures nothing: it only checks that each element has a case.
 Exit status: 0; 1 if a pipeline failed, an element has no case, or nothing was measured; 77 if elements are missing.
@@ -54,13 +53,13 @@ SYSTEM = 'video/x-raw'
 @dataclasses.dataclass
 class Mark:
     """A limit on the GPU for one number of a row."""
-    number: str              # a key of the row
+    number: str              # key of a row
     must: float
     aim: float = None        # None: until the GPU is full
     more: bool = True        # whether more is better
 
     def ratio(self, value):
-        """1: exactly what it must be; more is better."""
+        """1 if the value is exactly the limit; more is better."""
         return value / self.must if self.more else self.must / value if value > 0 else float('inf')
 
     def verdict(self, value):
@@ -78,13 +77,13 @@ class Case:
     backends: tuple = ('cuda',)
     peer: str = ''           # elements that do the same work; they are measured in the same turns
     side_by_side: int = 1    # pipelines in one process
-    source: str = ''         # replaces the still picture; then nothing is subtracted
-    pads: int = 0            # number of still pictures that go into one mixer, the only element; nothing is subtracted
+    source: str = ''         # replaces the still picture; nothing is subtracted
+    pads: int = 0            # number of still pictures for one mixer, the only element; nothing is subtracted
     mark: Mark = None
-    # Puts the still picture into the memory on CUDA; empty: nothing does.
+    # Puts the still picture into the memory on CUDA. Empty: no element does this.
     loader: str = 'cudagaussian kernel-size=3 backend=cuda ! {memory}'
-    like: str = ''           # a row of this format, whose rate this row must reach
-    # Whether the source alone is measured in the same turns, and which share of its rate is left.
+    like: str = ''           # a row with the same format, whose rate this row must reach
+    # Whether to measure the source alone in the same turns, and which share of its rate is left.
     shares: bool = False
 
     def pipeline(self, backend, frames, elements):
@@ -115,13 +114,13 @@ OVER = 'cudablend sink_1::alpha=0.5 backend={b}'
 ODD, SIZE = 'sink_1::xpos=101 sink_1::ypos=51 sink_1::alpha=0.5', 'width=1920,height=1080'
 CONVERT = f'cudaconvertscale add-borders=false ! {CUDA},width=1904,height=1072'
 ROUND_TRIP = f'cudaupload ! {CUDA} ! cudadownload'  # without the caps, frames would stay in system memory
-RATE = 'rate_of_element'     # frames a second that the element alone would make
+RATE = 'rate_of_element'     # frames per second of the element alone
 RESULTS = Mark('us_per_frame', 15, 8, more=False)
 CHAIN = Mark('us_per_element', 8, 5, more=False)
 PCIE = Mark('pcie_share', 0.8, 0.9)
 PAGEABLE = Mark('peer_over_ours', 1.5, 2.5)
 SHARE = Mark('share_of_source', 0.6, 0.85)
-# What examples/motion-scan has behind a decoder.
+# The elements that examples/motion-scan puts after a decoder.
 SCAN = ['cudahistogram post-messages=false backend={b}',
         'cudadiff preset=outdoor output=passthrough attach-roi=false gap=1 message-interval=1000000000 backend={b}']
 IDENTITY = 'identity, the host alone'
@@ -224,7 +223,7 @@ def lacking(chain):
 
 
 def seconds(case, backend, frames, elements):
-    """The seconds from PLAYING to end of stream, as gst-launch-1.0 prints them: without the start."""
+    """The seconds from PLAYING to end of stream, without the start, as gst-launch-1.0 prints them."""
     limit = 120 if backend == 'cuda' else 120 * case.side_by_side
     pipeline = case.pipeline(backend, frames, elements)
     try:
@@ -242,7 +241,7 @@ def seconds(case, backend, frames, elements):
 
 
 def frames_enough(case, backend, least):
-    """So many frames that the pipeline takes more than half a second: `least` or more."""
+    """The number of frames, at least `least`, with which the pipeline takes more than half a second."""
     if case.source:
         return least  # the clip decides
     taken = seconds(case, backend, least, case.elements)
@@ -250,7 +249,7 @@ def frames_enough(case, backend, least):
 
 
 def measure(case, backend, frames, turns):
-    """The medians of all turns, as a dictionary for the JSON file. `frames`: in each pipeline; None: enough."""
+    """The medians of all turns, as a dictionary for the JSON file. `frames`: per pipeline; None: enough of them."""
     frames = frames or frames_enough(case, backend, 2000 if backend == 'cuda' else 100)
     variants = {'with': case.elements}
     if case.shares or not (case.source or case.pads):
@@ -287,7 +286,7 @@ def measure(case, backend, frames, turns):
 
 
 def judge(row, mark):
-    """Adds the limit and how near it is to the row, and returns a remark."""
+    """Adds the limit and the distance from it to the row. Returns a remark."""
     value = row.get(mark.number)
     if value is None:
         return None
@@ -298,7 +297,6 @@ def judge(row, mark):
 
 
 def remarks(row, case, done):
-    """The remarks at the end of a row in the table."""
     if 'pcie_share' in row:
         yield f"{row['pcie_share']:.0%} of PCIe"
     if row.get('peer_over_ours'):
@@ -342,9 +340,9 @@ def timing(program, runs, pipeline):
 
 
 def measure_start(program, backend, turns, element):
-    """Milliseconds from NULL to the first frame that an element adds: the first of its kind in a process, each further
-    one, and when the same pipeline starts again in the process. The first pipeline without the element contains CUDA's
-    own start, if cudaupload exists."""
+    """Milliseconds from NULL to the first frame that an element adds: for the first element of its kind in a process,
+    for each further one, and when the same pipeline restarts in the process. The first pipeline without the element
+    includes the start of CUDA, if cudaupload exists."""
     memory = CUDA if backend == 'cuda' else SYSTEM
     upload = f'! cudaupload ! {CUDA} ' if backend == 'cuda' and has('cudaupload') else ''
 
@@ -378,7 +376,7 @@ LATENCY = [('gaussian-5 system', 'RGBA', SYSTEM, GAUSSIAN),
 
 
 def measure_latency(program, backend, turns, name, pixels, memory, element):
-    """Microseconds from a frame's entry into the element to its exit, in a live pipeline of 60 frames a second."""
+    """Microseconds from a frame's entry into the element to its exit, in a live pipeline of 60 frames per second."""
     loader = f'! cudagaussian kernel-size=3 backend=cuda ! {memory} ' if backend == 'cuda' else ''
     pipeline = ('videotestsrc is-live=true num-buffers=90 ! '
                 f'{SYSTEM},format={pixels},width=1920,height=1080,framerate=60/1 {loader}'
@@ -394,7 +392,7 @@ def print_latency(row):
 
 
 def starts_and_latencies(program, backend, turns, only):
-    """Measures and prints these rows; returns them and the number of failures."""
+    """Measures and prints these rows. Returns them and the number of failures."""
     jobs = [(f'start of {element.split()[0]}', element, measure_start, print_start, (element,)) for element in STARTING]
     jobs += [(f'latency of {case[0]}', case[3], measure_latency, print_latency, case)
              for case in LATENCY if backend == 'cuda' or case[2] == SYSTEM]

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests bench_pipelines.py:  bench_pipelines_test.py PIPELINE_TIMING
 
-Each element has a case, and every row of the CPU runs, with few frames. GStreamer must find the plugin
-(GST_PLUGIN_PATH_1_0).
+Each element has a case, and every CPU row runs with few frames. GStreamer must find the plugin (GST_PLUGIN_PATH_1_0).
 """
 import json
 import re

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs the benchmarks of programs on the CPU, each as short as possible:  benchmarks_test.py PIPELINE_TIMING
 
-Checks that each prints its rows, and ends with one sentence if it cannot run. No figure is judged. GStreamer must find
-the plugin (GST_PLUGIN_PATH). Exit status 77 without Debian's Python bindings of GStreamer, or an encoder of H.264.
+Checks that each one prints its rows, or explains in one sentence why it cannot run. No figure is judged. GStreamer must
+find the plugin (GST_PLUGIN_PATH). Exit status 77 without Debian's Python bindings of GStreamer or an H.264 encoder.
 """
 import os
 import re
@@ -20,7 +20,7 @@ cameras = shutil.which('mosquitto', path=f'{os.environ["PATH"]}:/usr/sbin')
 
 
 def make(path, frames, sound=False):
-    """An MP4 file with H.264, 10 frames a second."""
+    """Makes an MP4 file with H.264, 10 frames per second."""
     description = (f'videotestsrc num-buffers={frames} pattern=ball ! '
                    'video/x-raw,format=I420,width=160,height=96,framerate=10/1 ! openh264enc ! h264parse ! mux. '
                    f'mp4mux name=mux ! filesink').split() + [f'location={path}']
@@ -65,7 +65,7 @@ class Benchmarks(unittest.TestCase):
         self.assertRegex(self.said('report_speed.py', '/nowhere.mp4', status=1), '^gst-launch-1.0 failed with exit')
 
     def test_latencies_of_elements(self):
-        """They need neither a clip nor a broker."""
+        """Elements need neither a clip nor a broker."""
         rows = [line for line in self.said('latencies.py', '--only=elements', '--seconds=3', f'--timing={timing}')
                 .splitlines() if line.startswith('| cuda')]
         self.assertEqual([re.match(r'\| (cuda\w+)', row)[1] for row in rows], ['cudagaussian', 'cudadiff', 'cudadiff'])

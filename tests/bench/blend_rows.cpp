@@ -5,8 +5,7 @@
 namespace cudavision::bench {
 namespace {
 
-/// `cells` pads that show the current picture, over the picture of `diff_interval` frames
-/// before, which fills the output.
+/// `cells` pads show the current picture over the picture of `diff_interval` frames ago, which fills the output.
 Row blend(const std::string& name, Format format, double must, int cells, std::function<void(blend::Pad&)> set) {
   struct Work {
     std::unique_ptr<blend::Blend> plan;
@@ -40,9 +39,8 @@ Row blend(const std::string& name, Format format, double must, int cells, std::f
   return row;
 }
 
-/// `cells` scaled pictures. Their limits are times: half of what an earlier version took, of GRAY8, NV12 and RGBA.
-/// `background`: the part of the output that they leave free. Counted as moved:
-/// they and the output whole, and that part.
+/// `cells` scaled pictures. Their limits are times for GRAY8, NV12 and RGBA. `background`: the part of the output that
+/// they leave free. The moved bytes are the pictures, the whole output, and this part.
 Row scaled(const std::string& name, Format format, std::array<double, 3> must_us, int cells, double background,
            std::function<void(blend::Pad&)> set) {
   Row row = blend(name, format, 0, cells, std::move(set));

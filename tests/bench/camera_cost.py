@@ -1,20 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures what motion-alarm-service costs for each camera of 25 frames a second, H.264, by RTSP, beside the decoder
-alone in the same run.
+"""Measures the cost of motion-alarm-service for each RTSP camera (H.264, 25 frames per second), compared with the
+decoder alone in the same run.
 
   camera_cost.py CLIP [--cameras=1,4] [--width=1920] [--seconds=30]
 
-CLIP is scaled and encoded to `width` × 9/16 of it, 25 frames a second, H.264 (of 4 Mbit/s for 1080p), with a white
-square that comes each two seconds, at another place. A separate server sends it in a loop. For each number of
-cameras one process only decodes them (uridecodebin ! fakesink), then the service watches them, and a table is printed:
-- CPU time (user and system) of the process, a frame that came; and what the service adds, as a share of the decoder's;
+CLIP is scaled to `width` and a height of 9/16 of it, and encoded at 25 frames per second in H.264 (4 Mbit/s for 1080p).
+A white square appears every two seconds at another place. A separate server sends the clip in a loop. For each number
+of cameras, one process only decodes them (uridecodebin ! fakesink), then the service watches them. The table has:
+- CPU time (user and system) of the process per received frame, and what the service adds, relative to the decoder;
 - memory: the proportional set size at the end, and what each camera adds to the process with the fewest cameras;
-- latency: from the server's hand-over of a frame to RTP until the MQTT client has the message about it (the object
+- latency: from the time when the server hands a frame to RTP until the MQTT client has the message about it (the object
   `enter`s its zone).
-The load of the machine stands above the table: other work lengthens latencies, and CPU times by less.
-The plugin is found with GST_PLUGIN_PATH. Needs mosquitto, paho-mqtt, the RTSP server of GStreamer and openh264enc: exit
-status 77 without."""
+The line above the table shows the load of the machine: other work lengthens latencies, and CPU times less.
+GST_PLUGIN_PATH must point to the plugin. Exit status 77 without mosquitto, paho-mqtt, GStreamer's RTSP server or
+openh264enc."""
 import argparse
 import contextlib
 import dataclasses
@@ -49,17 +49,17 @@ from servers import free_port  # noqa: E402
 
 SERVICE = ROOT / "examples/motion-alarm-service/motion_alarm_service.py"
 SOURCE = {"protocols": "tcp", "latency": 0}
-HANGS = 600  # seconds that nothing needs, however busy the machine is
-SETTLE = 8  # seconds after the first frame until all decode, and until the background is known
+HANGS = 600  # longer than anything takes on the busiest machine, in seconds
+SETTLE = 8  # seconds after the first frame until all cameras decode and the background is established
 
 
 @dataclasses.dataclass(frozen=True)
 class Scene:
-    """The frames of a camera, and the white square in them; lengths are pixels."""
+    """The frames of a camera and the white square in them. Lengths are in pixels."""
     width: int = 1920
 
     def scaled(self, length):
-        """A length in a frame of 1920 × 1080."""
+        """Scales a length in a frame of 1920 × 1080."""
         return length * self.width // 1920
 
     @property
@@ -80,14 +80,14 @@ class Scene:
                 "pixel-aspect-ratio=1/1")
 
     def left(self, number):
-        """The left edge of the square in a frame, or None: each two seconds it comes at another place, and goes to the
-        right for a second."""
+        """The left edge of the square in a frame, or None. Every two seconds it appears at another place and moves to
+        the right for a second."""
         period, step = divmod(number, 50)
         return None if step < 25 else self.scaled(60 + 140 * (period % 12) + 4 * (step - 25))
 
 
 def make(clip, file, scene=Scene(), seconds=24):
-    """Encodes the clip with the square. Returns the numbers of the frames in which the square is new."""
+    """Encodes the clip with the square. Returns the numbers of the frames where the square is new."""
     count, white, width = 25 * seconds, b"\xeb" * scene.side, scene.width
     source = Gst.parse_launch(f"uridecodebin uri={pathlib.Path(clip).absolute().as_uri()} caps=video/x-raw ! "
                               "videoconvert ! videoscale "
@@ -110,7 +110,7 @@ def make(clip, file, scene=Scene(), seconds=24):
         buffer.pts = number * Gst.SECOND // 25
         encoder.get_by_name("in").emit("push-buffer", buffer)
     encoder.get_by_name("in").emit("end-of-stream")
-    there = []  # of each encoded frame; the encoder may leave frames out
+    there = []  # one value per encoded frame; the encoder may skip frames
     with open(file, "wb") as output:
         while sample := encoder.get_by_name("out").emit("try-pull-sample", HANGS * Gst.SECOND):
             buffer = sample.get_buffer()
@@ -129,7 +129,7 @@ PAY = "rtph264pay config-interval=-1 name=pay0"
 
 
 def frames_of(file):
-    """The encoded frames of a stream of H.264, as bytes."""
+    """The encoded frames of an H.264 stream, as bytes."""
     pipeline = Gst.parse_launch(f"filesrc location={file} ! h264parse ! "
                                 "video/x-h264,stream-format=byte-stream,alignment=au ! appsink name=sink sync=false")
     pipeline.set_state(Gst.State.PLAYING)
@@ -142,8 +142,8 @@ def frames_of(file):
 
 
 def feed(media, frames, sent):
-    """Pushes frames into the STREAM of a media, 25 a second, again and again until it ends. sent(number) is called for
-    each one."""
+    """Pushes frames into the STREAM of a media at 25 per second, in a loop until it ends. Calls sent(number) for each
+    one."""
     source = media.get_element().get_by_name("source")
 
     def push():
@@ -159,7 +159,7 @@ def feed(media, frames, sent):
 
 
 def serve(file, port, new):
-    """Sends the clip to all who ask, and prints when each frame with one of the numbers `new` is handed over to the
+    """Sends the clip to all clients. Prints a line when a frame with one of the numbers `new` is handed to the
     payloader."""
     frames, wanted = frames_of(file), set(new)
     server = GstRtspServer.RTSPServer(address="127.0.0.1", service=port)
@@ -179,7 +179,7 @@ def serve(file, port, new):
 
 
 def decode(uri, cameras):
-    """Decodes cameras, and prints the number of frames on a line for each line of stdin."""
+    """Decodes cameras. For each line of stdin, prints a line with the number of frames."""
     counts, pipelines = [0] * cameras, []
     for index in range(cameras):
         pipeline = Gst.parse_launch(f"uridecodebin name=source uri={uri} caps=video/x-raw(ANY) "
@@ -195,13 +195,11 @@ def decode(uri, cameras):
 
 
 def seconds_of(pid):
-    """User and system time of a process."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory_of(pid):
-    """The proportional set size of a process in MiB."""
     lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
@@ -212,8 +210,8 @@ def mosquitto():
 
 
 def measure(process, frames, seconds, begin=lambda: None):
-    """Lets a process settle, and calls begin(). frames() gives the numbers of frames that came and that were left out.
-    Returns its CPU time for a frame in ms, its frames a second, its memory, and the frames that it left out."""
+    """Lets a process settle, then calls begin(). frames() returns the numbers of received and skipped frames. Returns
+    the CPU time per frame in ms, the frames per second, the memory, and the skipped frames."""
     last = time.monotonic() + HANGS
     while not frames()[0]:
         if process.poll() is not None or time.monotonic() > last:
@@ -247,8 +245,8 @@ def run_decoder(uri, cameras, seconds):
 
 @contextlib.contextmanager
 def servers(broker, folder, port, command):
-    """Runs the broker at a port, and the server of the cameras, by this command of Python. Gives the process of
-    the latter."""
+    """Runs the broker at a port, and the server of the cameras with this Python command. Yields the process of the
+    server."""
     configuration = pathlib.Path(folder) / "mosquitto.conf"
     configuration.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\nuser root\n")
     processes = [subprocess.Popen([broker, "-c", configuration], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
@@ -264,7 +262,7 @@ def servers(broker, folder, port, command):
 
 
 class Latencies:
-    """Of messages about the square, from the times at which the server (a process) sent its first frames."""
+    """Latencies of messages about the square, from the times when the server (a process) sent its first frames."""
 
     def __init__(self, port, server, scene=Scene()):
         self.scene, self.sent, self.found = scene, [], []
@@ -288,7 +286,7 @@ class Latencies:
 
 
 def run_service(uri, cameras, seconds, folder, broker, latencies):
-    """Watches cameras. The square enters the zone. Returns what measure() does."""
+    """Watches cameras. The square enters the zone. Returns the result of measure()."""
     port = free_port()
     text = f"[mqtt]\nport = {broker}\ndiscovery = \"\"\n[metrics]\nport = {port}\n"
     for index in range(cameras):
@@ -328,8 +326,8 @@ def can_run(clip):
 
 @contextlib.contextmanager
 def cameras_of(clip, scene=Scene()):
-    """A server that sends the clip in frames of a scene, and a broker: yields the URI, a folder for files, the port of
-    the broker, and the Latencies."""
+    """Runs a server that sends the clip in frames of a scene, and a broker. Yields the URI, a folder for files, the
+    port of the broker, and the Latencies."""
     with tempfile.TemporaryDirectory() as folder:
         file, port, broker = os.path.join(folder, "clip.h264"), free_port(), free_port()
         new = make(clip, file, scene)
@@ -361,7 +359,6 @@ def main():
 
 
 def compare(uri, folder, broker, latencies, arguments):
-    """Prints the table."""
     print(f"{machine()}; {arguments.seconds} s each\n")
     print("| cameras | frames/s: decoder, service | CPU ms a frame: decoder, service | motion ÷ decoder | memory MiB: "
           "decoder, service "

@@ -11,11 +11,10 @@
 namespace cudavision::bench {
 namespace {
 
-constexpr std::size_t pool_bytes = 288u << 20;  // several times the 60 MB of L2; holds two RGBA pictures of 8K
-constexpr std::size_t motion_bytes = 1200u
-                                     << 20;  // of Data::motion: nine, so that each one is a small part of the mean
-constexpr double sample_us = 300;            // minimum duration of a graph's replay, which hides its launch
-constexpr int graph_most = 512;              // most nodes in a graph, unless the ring is longer
+constexpr std::size_t pool_bytes = 288u << 20;     // several times the 60 MB of L2; fits two RGBA pictures of 8K
+constexpr std::size_t motion_bytes = 1200u << 20;  // nine pictures of Data::motion: each is a small part of the mean
+constexpr double sample_us = 300;                  // minimum duration of a graph's replay, which hides its launch
+constexpr int graph_most = 512;                    // most nodes in a graph, unless the ring is longer
 
 __global__ void fill_words(std::uint32_t* words, std::size_t count, std::uint32_t mask, Data data, std::size_t period,
                            int sample_bytes) {
@@ -122,7 +121,7 @@ class CudaRunner : public Runner {
 
   const float* upload(const std::vector<float>& values) override {
     if (values.size() > values_most) return nullptr;
-    // Use the runner's stream, since queued work may still read the old values.
+    // Use the runner's stream, because queued work may still read the old values.
     const bool done = cudaMemcpyAsync(values_, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice,
                                       stream_) == cudaSuccess &&
                       cudaStreamSynchronize(stream_) == cudaSuccess;
@@ -162,7 +161,7 @@ class CudaRunner : public Runner {
     return times;
   }
 
-  /// Captures the submits as a graph. Returns null if that is impossible because a peer waits or allocates.
+  /// Captures the submits as a graph. Returns null if a peer waits or allocates, which makes this impossible.
   template <typename Submits>
   Graph capture(Submits submits) {
     if (cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal) != cudaSuccess) return nullptr;
@@ -177,7 +176,7 @@ class CudaRunner : public Runner {
     return Graph(exec);
   }
 
-  /// Times a copy of `bytes`, each time at the next offset in the pools.
+  /// Times a copy of `bytes`, at the next offset in the pools each time.
   template <typename Copy>
   Result<Timing> flat(std::size_t bytes, Copy copy) {
     const std::size_t stride = (bytes + 511) & ~std::size_t(511);

@@ -4,11 +4,11 @@
 
   cvcuda_peers.py [--json=FILE]
 
-A row has the name of bench_kernels' row for the same work, by which report.py and plot.py join the two. Two rows have
-no counterpart: median-3 and composite (RGB over RGB by a mask). The method is bench_kernels': device time between
-events, the median of 100 samples, random pictures that rotate over 288 MiB, and in the same run a cudaMemcpyAsync of
-the same bytes. A script suffices, because PyPI's wheel (cvcuda-cu13) has no headers; also needs PyTorch. Exit status:
-0; 77 if CV-CUDA, PyTorch or the GPU is missing; 1 if a row failed.
+A row has the name of bench_kernels' row for the same work; report.py and plot.py join them by this name. Two rows have
+no counterpart: median-3 and composite (RGB over RGB by a mask). The method is the same as in bench_kernels: device time
+between events, the median of 100 samples, random pictures that rotate over 288 MiB, and a cudaMemcpyAsync of the same
+bytes in the same run. It is a script because PyPI's wheel (cvcuda-cu13) has no headers. It also needs PyTorch. Exit
+status: 0; 77 if CV-CUDA, PyTorch or the GPU is missing; 1 if a row failed.
 """
 import argparse
 import json
@@ -26,7 +26,7 @@ except (ImportError, OSError) as missing:
     print(f'skipped: {missing}')
     sys.exit(77)
 
-# As in bench_kernels.cpp. Rows run at the first three, some at all of them.
+# As in bench_kernels.cpp. All rows use the first three sizes, some use all of them.
 SIZES = {'8K': (7680, 4320), '4K': (3840, 2160), '1080p': (1920, 1080), '1440p': (2560, 1440), '720p': (1280, 720),
          '360p': (640, 360)}
 ALL_SIZES = re.compile('^(gaussian-5|convolve-3x3|histogram)/GRAY8$')
@@ -40,7 +40,7 @@ border = {'border': cvcuda.Border.REFLECT101, **on_queue}
 
 
 def picture(memory, height, width, channels, before=0):
-    """A view of memory as a picture, behind `before` bytes for each pixel."""
+    """A view of memory as a picture, after `before` bytes for each pixel."""
     start = before * height * width
     return memory[start:start + height * width * channels].view(height, width, channels)
 
@@ -50,7 +50,7 @@ def tensor(*args):
 
 
 def batch(image, pixel_format):
-    """Conv2D takes batches of images only."""
+    """Conv2D accepts only batches of images."""
     images = cvcuda.ImageBatchVarShape(1)
     images.pushback(cvcuda.as_image(image, pixel_format))
     return images
@@ -118,7 +118,7 @@ def composite():
 
 
 def rows():
-    """(name, bytes read and bytes written for each pixel, make)"""
+    """Yields (name, bytes read and bytes written for each pixel, make)."""
     for name, channels in FORMATS.items():
         for taps in (3, 5, 7, 15, 31):
             yield f'gaussian-{taps}/{name}', channels, channels, gaussian(channels, taps)
@@ -134,12 +134,12 @@ def rows():
 
 
 def median_us(work):
-    """The median device time of one call. `work` holds a function for each slot of the ring."""
+    """The median device time of one call. `work` has a function for each slot of the ring."""
     turn, wait = 0, 200_000
 
     def interval(calls):
-        """The events around calls that the host queues while the GPU waits. Waits longer, in clocks, if the host
-        was too slow."""
+        """The events around calls that the host queues while the GPU waits. If the host was too slow, the GPU waits
+        longer (in clocks)."""
         nonlocal turn, wait
         while True:
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -168,7 +168,7 @@ def slots(pool, size, count):
 
 
 def measure(make, read, written, width, height, pools, copies):
-    """`copies` keeps the times of copies: number of bytes → µs."""
+    """`copies` caches the times of copies: number of bytes → µs."""
     largest = max(read, written) * width * height
     src, dst = (slots(pool, largest, POOL // (largest + 511)) for pool in pools)
     us = median_us([make(a, b, height, width) for a, b in zip(src, dst)])

@@ -5,23 +5,22 @@
 namespace cudavision::bench {
 namespace {
 
-/// The name of a row: what it does in addition to counting and showing, and what it leaves out.
+/// The name of a row: what it does besides counting and showing, and what it omits.
 std::string differs_by(const diff::Params& params) {
   std::string text;
   if (params.looks == diff::Looks::extents) text += "-extents";
   if (params.looks == diff::Looks::all) text += "-looks";
-  if (params.reference == diff::Reference::first) text += "-first";  // keeps no frame but the first
+  if (params.reference == diff::Reference::first) text += "-first";  // keeps only the first frame
   if (params.open_radius == 0) text += "-no-open";
   if (params.light_change_ratio == 0) text += "-no-light";
   return text;
 }
 
-/// Comparing alone.
 void bare(diff::Params& params) { params.open_radius = 0, params.light_change_ratio = 0; }
 
-/// With the defaults of cudadiff, which follows nobody, a mask as the output, and what `set` changes. A sixteenth of
-/// the samples differs from the frame before, and half of that from a background (Data::motion). `moved`: bytes read
-/// and written for each byte of the picture.
+/// Uses the defaults of cudadiff without tracking, a mask as the output, and the changes of `set`. A sixteenth of the
+/// samples differs from the previous frame, and half of that from a background (Data::motion). `moved`: bytes read and
+/// written for each byte of the picture.
 Row diff(const std::string& name, Format format, double moved, double must,
          std::function<void(diff::Params&)> set = {}) {
   diff::Params params;
@@ -42,7 +41,7 @@ Row diff(const std::string& name, Format format, double moved, double must,
   return row;
 }
 
-/// A row that takes several steps, and so has more time at 1080p.
+/// A row with several steps, which therefore has more time at 1080p.
 Row several_steps(Row row) {
   row.must_us_1080p = 15;
   return row;
@@ -67,14 +66,14 @@ std::vector<Row> diff_rows() {
     list.push_back(several_steps(diff("passthrough", format, 3, 0, passthrough)));
     list.push_back(several_steps(diff("background", format, 6, 0, background)));
     list.push_back(several_steps(diff("median", format, 6, 0, median)));
-    // The parts of that work.
+    // parts of that work
     list.push_back(diff("difference", format, 3, 1.1, [=](diff::Params& p) { bare(p), difference(p), first(p); }));
     list.push_back(diff("mask", format, 3, 1.1, [=](diff::Params& p) { bare(p), first(p); }));
     list.push_back(diff("mask", format, 3, 1.3, [=](diff::Params& p) { p.light_change_ratio = 0, first(p); }));
     list.push_back(diff("mask", format, 4, 0, bare));
     list.push_back(diff("passthrough", format, 2, 1.3,
                         [=](diff::Params& p) { p.light_change_ratio = 0, first(p), passthrough(p); }));
-    // What those pay who show regions, and who follow objects.
+    // the additional cost of showing regions, and of following objects
     list.push_back(several_steps(
         diff("passthrough", format, 3, 0, [=](diff::Params& p) { passthrough(p), p.looks = diff::Looks::extents; })));
     list.push_back(several_steps(
@@ -88,7 +87,7 @@ std::vector<Row> diff_rows() {
   list.push_back(several_steps(diff("automatic-shadows", Format::NV12, 2, 0, automatic)));
   list.push_back(
       several_steps(diff("automatic-shadows", Format::NV12, 2, 0, [=](diff::Params& p) { bare(p), automatic(p); })));
-  // As preset=outdoor output=passthrough at 1080p, except the size of cells.
+  // Like preset=outdoor output=passthrough at 1080p, except for the size of cells.
   list.push_back(several_steps(diff("outdoor", Format::NV12, 1, 0,
                                     [=](diff::Params& p) { automatic(p), passthrough(p), p.analysis_scale = 4; })));
   list.push_back(several_steps(diff("outdoor", Format::NV12, 1, 0, [=](diff::Params& p) {

@@ -24,7 +24,7 @@ Row histogram(std::string name, histogram::Channels channels, int bins, Format f
   return row;
 }
 
-/// `luma`: the share of the picture's bytes that is luma. With `compare` a copy of the luma is also read and written.
+/// `luma`: the share of luma in the picture's bytes. With `compare`, a copy of the luma is also read and written.
 Row sharpness(Format format, double luma, bool compare) {
   histogram::SharpnessParams params;
   params.compare = compare;

@@ -1,22 +1,21 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures how long people wait for elements and for the camera service: median, 99 %, 99.9 % and worst, and how many
-frames are lost.
+"""Measures the latency of elements and of the camera service (median, 99 %, 99.9 % and worst), and how many frames are
+lost.
 
   latencies.py CLIP [--cameras=16] [--width=1920] [--seconds=3600] [--only=service]
                [--timing=build/tests/bench/pipeline_timing]
 
-One row each, one after the other, for `seconds`; --only leaves the others out:
-- element: from a frame's entry into cudagaussian and cudadiff to its exit; live 1080p at 25 frames a second;
-- motion to message: from the entry of the frame in which something moves first into cudadiff to its message on the bus;
-- service: from a frame's hand-over to RTP by a server to the MQTT message about it, with so many cameras
-  (camera_cost.py has them: `width` × 9/16 of it, 25 frames a second, H.264, CLIP with a square that comes each two
-  seconds).
-Lost: of the frames that the source sent in this time, those that did not leave the element; of the service, those that
-it left out by its own metrics, and what is missing of 25 a second for each camera: a few of these, at the ends, are
-not lost. The rows of elements need no CLIP. The plugin is found with GST_PLUGIN_PATH. Exit status: 0; 1 if a pipeline
-failed, with one sentence on stderr; 77 if something is missing (the program of --timing; for the service see
-camera_cost.py)."""
+The rows are measured one after the other, for `seconds` each; --only selects rows:
+- element: from a frame's entry into cudagaussian and cudadiff to its exit; live 1080p at 25 frames per second;
+- motion to message: from the time when the first frame with motion enters cudadiff to its message on the bus;
+- service: from the time when a server hands a frame to RTP to the MQTT message about it, with this many cameras (see
+  camera_cost.py: `width` × 9/16 of it, 25 frames per second, H.264, CLIP with a square that appears every two seconds).
+Lost frames of an element are frames that the source sent in this time and that did not leave the element. Lost frames
+of the service are those that its metrics report as left out, and those missing from 25 per second for each camera; a
+few of these, at both ends, are not lost. The rows of elements need no CLIP. GST_PLUGIN_PATH must point to the plugin.
+Exit status: 0; 1 if a pipeline failed, with one sentence on stderr; 77 if something is missing (the program of
+--timing; for the service see camera_cost.py)."""
 import argparse
 import json
 import os
@@ -57,7 +56,7 @@ def element_row(program, element, seconds):
 
 
 def message_row(seconds):
-    """Ten still frames, then ten with a ball at another place, again and again: motion begins each time."""
+    """Repeats ten still frames and ten frames with a ball at another place, so that motion begins each time."""
     entered, found, sent = {}, [], 0
     pipeline = Gst.parse_launch(
         f"appsrc name=in is-live=true format=time do-timestamp=true block=true max-buffers=2 caps={FORMAT} "
@@ -103,7 +102,7 @@ def service_row(arguments):
         sent = RATE * arguments.cameras * arguments.seconds
         missing = sent - round(rate * arguments.seconds)
         row(f"motion-alarm-service, {arguments.cameras} cameras of {arguments.width} pixels, frame to MQTT",
-            latencies.found, f"{left_out} left out; {missing} of {sent} missing")
+            latencies.found, f"{left_out} skipped; {missing} of {sent} missing")
 
 
 def main():

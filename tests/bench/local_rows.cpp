@@ -38,7 +38,7 @@ std::vector<Row> local_rows() {
   for (Format format : {Format::GRAY8, Format::NV12})
     for (int radius : {3, 63, 500})
       list.push_back(local("box-mean-r" + std::to_string(radius), local::Operation::box_mean, radius, format));
-  // For the plot of time against radius, and for peers.
+  // for the plot of time against radius, and for peers
   for (int radius : {7, 15})
     list.push_back(local("box-mean-r" + std::to_string(radius), local::Operation::box_mean, radius, Format::GRAY8));
   list.push_back(local("threshold-r15", local::Operation::threshold, 15, Format::GRAY8));
@@ -59,7 +59,7 @@ std::vector<Row> local_rows() {
     list.push_back(local("nlm-r" + std::to_string(radius) + "-s5", local::Operation::nlm, radius, Format::GRAY8));
   for (Format format : {Format::NV12, Format::RGB, Format::P010_10LE, Format::GRAY16_LE})
     list.push_back(local("nlm-r7-s5", local::Operation::nlm, 7, format));
-  // The defaults.
+  // the defaults
   list.push_back(local("nlm-r7-s10", local::Operation::nlm, 7, Format::NV12, {}, local::Params().search_radius));
   return list;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a benchmark says of the machine that it runs on."""
+"""Describes the machine that a benchmark runs on."""
 import os
 import platform
 import re

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Actors of the scenes of motion_world.py: people who walk and stand, cars, and things that are carried; and
-their shadows.
+"""Actors of the scenes of motion_world.py (people who walk and stand, cars, and things that are carried), and their
+shadows.
 
-An actor has a `number` (its id in the truth), `at(time)`, the middle of its lower edge in pixels, or None where it is
-not in the scene, and `look(time)`, its picture (float32, height × width × 3) and cover (float32, height × width, 0–1).
-Times are frames.
+An actor has a `number` (its id in the truth), `at(time)` and `look(time)`. at() returns the middle of its lower edge in
+pixels, or None while it is not in the scene. look() returns its picture (float32, height × width × 3) and cover
+(float32, height × width, 0–1). Times are frames.
 """
 import math
 
@@ -21,15 +21,15 @@ PAINTS = ((215, 215, 218), (165, 165, 168), (60, 58, 56), (30, 30, 32), (45, 45,
 
 
 class Actor:
-    """An actor on a path of straight parts: `path` has (frame, x, y) in pixels, where y is the ground
-    below the actor."""
+    """An actor on a path of straight segments. `path` has (frame, x, y) in pixels, where y is the ground below the
+    actor."""
 
     def __init__(self, number, path):
         self.number, self.path = number, path
         self.times, self.xs, self.ys = zip(*path)
 
     def later(self, frames):
-        """Moves its whole path in time."""
+        """Delays the whole path."""
         Actor.__init__(self, self.number, [(time + frames, x, y) for time, x, y in self.path])
 
     def at(self, time):
@@ -39,7 +39,7 @@ class Actor:
 
 
 def cloth(rng, pictures, colour, height, width, depth=16):
-    """A colour with the detail of a photo (`depth`: standard deviation of it) that is darker at one side."""
+    """A colour with the detail of a photo (whose standard deviation is `depth`), darker at one side."""
     detail = pictures.crop(rng, None, width, height, 0.3)
     detail -= detail.mean(axis=(0, 1))
     side = 1.1 - 0.3 * np.linspace(0, 1, width, dtype=np.float32)[None, :, None]
@@ -47,16 +47,15 @@ def cloth(rng, pictures, colour, height, width, depth=16):
 
 
 def covers_of(labels, count, width, height):
-    """What each of the labels 1 to `count` covers of the pixels of a picture, 0–1, from labels at FINE
-    times its size."""
+    """The share of each pixel that the labels 1 to `count` cover. The labels have FINE times the size."""
     drawn = [np.where(labels == label, 255, 0).astype(np.uint8) for label in range(1, count + 1)]
     return [cv2.resize(part, (width, height), interpolation=cv2.INTER_AREA).astype(np.float32) / 255 for part in drawn]
 
 
 class Person(Actor):
-    """Somebody who walks where the path moves and stands with small movements where it does not.
+    """A person who walks where the path moves, and stands with small movements where it does not.
 
-    camouflage: a colour (blue, green, red) that the trousers or the pullover have, or None.
+    camouflage: a colour (blue, green, red) for the trousers or the pullover, or None.
     """
 
     def __init__(self, number, path, rng, pictures, height, camouflage=None):
@@ -75,7 +74,7 @@ class Person(Actor):
         self.stride = rng.uniform(0.5, 0.65) * self.height
 
     def fidget(self, time):
-        """Lean and angles of both arms, -1–1: slow, with pauses."""
+        """The lean and the angles of both arms, −1 to 1: slow, with pauses."""
         speed, phase = self.waves
         pause = np.clip(2 * np.sin(time * 0.05 + phase[:3]), 0, 1)
         return pause * np.sin(time * speed[3:] + phase[3:])
@@ -98,7 +97,7 @@ class Person(Actor):
         return np.ascontiguousarray(picture), np.ascontiguousarray(np.minimum(cover, 1))
 
     def draw(self, swing, lean, arms, walks):
-        """The labels 1 to 4 of hair, skin, pullover and trousers, at FINE times the size."""
+        """The labels 1 to 4 for hair, skin, pullover and trousers, at FINE times the size."""
         s, middle = FINE * self.height, FINE * self.width / 2
         labels = np.zeros((FINE * self.height, FINE * self.width), np.uint8)
 
@@ -125,7 +124,7 @@ class Person(Actor):
 
 
 class Still(Actor):
-    """An actor with one look."""
+    """An actor whose look does not change."""
 
     def __init__(self, number, path, picture, cover):
         super().__init__(number, path)
@@ -136,12 +135,12 @@ class Still(Actor):
         return self.picture, self.cover
 
     def on(self, number, path):
-        """The same thing with another number on another path."""
+        """A copy with another number and another path."""
         return Still(number, path, self.picture, self.cover)
 
 
 def bag(rng, pictures, height):
-    """A suitcase of this height in pixels, which has no path yet."""
+    """A suitcase of this height in pixels, without a path."""
     width = int(height * rng.uniform(0.7, 1.4))
     drawn = np.zeros((FINE * height, FINE * width), np.uint8)
     cv2.rectangle(drawn, (2, int(0.15 * FINE * height)), (FINE * width - 3, FINE * height - 2), 255, -1)
@@ -151,8 +150,8 @@ def bag(rng, pictures, height):
 
 
 def car(number, path, rng, pictures, height, road):
-    """A car, van or lorry of this height in pixels, seen from its side. road: colour of the road, which some
-    cars have."""
+    """A car, van or lorry of this height in pixels, seen from its side. road: the colour of the road, which some cars
+    have."""
     kind = rng.choice(3, p=(0.7, 0.2, 0.1))
     height = int(height * (1, 1.25, 1.5)[kind])
     width = int(height * (2.4, 1.9, 2.2)[kind] * rng.uniform(0.9, 1.15))
@@ -182,11 +181,11 @@ def car(number, path, rng, pictures, height, road):
 
 
 class Sun:
-    """Where shadows fall, and what they leave of the light.
+    """Where shadows fall, and how much light remains in them.
 
-    slant, reach: the shadow of a point as high as h lies `slant`·h to the right of its foot and `reach`·h below.
-    factor: what is left of blue, green and red. glow: light that is added to the shadow (8-bit steps), so that it is no
-    exact scaling. soft: standard deviation of the blur of its far end, in heights of the object.
+    slant, reach: the shadow of a point at height h lies `slant`·h to the right of its foot and `reach`·h below. factor:
+    the remaining share of blue, green and red. glow: light added to the shadow (8-bit steps), which makes it differ
+    from exact scaling. soft: standard deviation of the blur of its far end, in heights of the object.
     """
 
     def __init__(self, slant, reach, factor, glow, soft):
@@ -194,8 +193,8 @@ class Sun:
                                                                      np.float32(glow), soft)
 
     def cast(self, cover, x, y, size):
-        """The share of the light (0–1, of 1: none is left but the shadow's) that an object takes whose lower edge has
-        its middle at x, y."""
+        """The share of the light that an object removes, 0–1 (1: only the light of the shadow remains). The middle of
+        its lower edge is at (x, y)."""
         h, w = cover.shape
         move = np.float32([[1, -self.slant, x - (w - 1) / 2 + self.slant * (h - 1)],
                            [0, -self.reach, y + self.reach * (h - 1)]])
@@ -232,7 +231,7 @@ def paint(picture, ids, mixed, actor, time):
 
 
 def shade(picture, shadow, actors, time, sun):
-    """Darkens the ground by the shadows of all actors, and marks them in `shadow` (bool, height × width)."""
+    """Darkens the ground with the shadows of all actors, and marks them in `shadow` (bool, height × width)."""
     height, width = shadow.shape
     taken = np.zeros((height, width), np.float32)
     for actor in actors:

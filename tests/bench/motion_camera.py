@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Scenes for motion_world.py in which the camera changes: it is nudged, it pans, it turns to infrared. Nothing of that
-is motion, and people before and after it must be found."""
+"""Scenes for motion_world.py in which the camera changes: it is nudged, pans, or switches to infrared. None of this is
+motion, and people before and after it must be found."""
 import cv2
 import numpy as np
 
@@ -8,7 +8,7 @@ MARGIN = 0.15  # share of the width by which the picture may be shifted to each 
 
 
 def nudge(stage):
-    """Somebody touches the camera twice: by a few pixels, and by more, slightly turned."""
+    """The camera is touched twice: it moves by a few pixels, then by more with a slight rotation."""
     rng = stage.rng
     widen(stage)
     first, second = changes_between_visits(stage, 3, 3, 0)
@@ -23,7 +23,7 @@ def nudge(stage):
 
 
 def pan(stage):
-    """A camera that pans for a few seconds, there and back, between visits."""
+    """The camera pans to one side and back for a few seconds, between visits."""
     rng = stage.rng
     widen(stage)
     _, gone = stage.visit(1, 8, 3)
@@ -38,7 +38,7 @@ def pan(stage):
 
 
 def infrared(stage):
-    """A camera that turns to infrared, and back to colour."""
+    """The camera switches to infrared, and back to colour."""
     on, off = changes_between_visits(stage, 3, 8, 3)
     gray, lasts = night(stage), stage.rng.choice((0.1, 1.0))
     at_rate = stage.rate * stage.pace
@@ -47,7 +47,7 @@ def infrared(stage):
 
 
 def dusk(stage):
-    """It gets dark for half a minute, then the camera turns to infrared."""
+    """It gets dark for half a minute, then the camera switches to infrared."""
     rng = stage.rng
     _, gone = stage.visit(1, 12, 3)
     on = max(34, gone + 4)
@@ -64,8 +64,8 @@ def dusk(stage):
 
 
 def changes_between_visits(stage, *stays):
-    """Adds three visits, in which people stand for `stays` seconds. Returns when the camera changes between the first
-    two and between the last two (second)."""
+    """Adds three visits, in which people stand for `stays` seconds. Returns the times between the first two and between
+    the last two visits when the camera changes (in seconds)."""
     _, gone = stage.visit(1, 8, stays[0])
     changes = []
     for number, stay in ((2, stays[1]), (3, stays[2])):
@@ -76,7 +76,7 @@ def changes_between_visits(stage, *stays):
 
 
 def widen(stage):
-    """The stage becomes larger than the picture, which shows a part of it: see Stage.pointing."""
+    """Makes the stage larger than the picture, which shows a part of it: see Stage.pointing."""
     stage.margin = round(MARGIN * stage.size[0])
     stage.extend(stage.margin)
 
@@ -93,7 +93,7 @@ def seen(picture, shift, margin):
 
 
 def night(stage):
-    """How the camera shows the scene under its own infrared lamp: gray, of other contrast, bright in the middle."""
+    """The scene under the camera's own infrared lamp: gray, with another contrast, bright in the middle."""
     rng, (width, height) = stage.rng, stage.size
     weights = rng.uniform(0.1, 1, 3).astype(np.float32)
     weights /= weights.sum()

@@ -1,16 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures the processor time that cudadiff adds to a pipeline on the CPU, beside the decoder.
+"""Measures the processor time that cudadiff adds to a pipeline on the CPU, compared with the decoder.
 
   motion_cpu.py CLIP… [--turns=5]
 
-For each clip: `uridecodebin ! fakesink`, and the same with each setting of cudadiff between them, in turns. Each
-pipeline is a process with all processors and threads that GStreamer and OpenCV take. Its time is user and system time
-from the start of the pipeline to the end of stream, for each frame. The time of the decoder in the same turn is
-subtracted, and medians of the turns are printed, with their ratio to the decoder: other work on the machine lengthens
-both, and changes the ratio less. `still` repeats the first frame of the clip, so that nothing moves. Where PyPI's
-dvr-scan is on PATH, the time of its whole process for the clip follows. The plugin is found with GST_PLUGIN_PATH.
-Exit status: 0; 1 if a pipeline failed, with one sentence on stderr; 77 if something is missing.
+For each clip, it runs `uridecodebin ! fakesink` and the same pipeline with each setting of cudadiff, in turns. Each
+pipeline is a process with all processors and threads that GStreamer and OpenCV use. Its time is user and system time
+per frame, from the start of the pipeline to the end of stream. The time of the decoder in the same turn is subtracted.
+The medians of the turns are printed, with their ratio to the decoder: other work on the machine lengthens both times,
+and changes the ratio less. `still` repeats the first frame of the clip, so that nothing moves. If PyPI's dvr-scan is on
+PATH, the time of its whole process for the clip follows. GST_PLUGIN_PATH must point to the plugin. Exit status: 0; 1 if
+a pipeline failed, with one sentence on stderr; 77 if something is missing.
 """
 import argparse
 import os
@@ -54,7 +54,7 @@ def play(clip, between):
 
 
 def milliseconds(clip, between=''):
-    """Processor time for each frame of a pipeline in its own process, and the number of frames."""
+    """The processor time per frame of a pipeline in its own process, and the number of frames."""
     done = subprocess.run([sys.executable, __file__, clip, f'--play={between}'], stdout=subprocess.PIPE, text=True,
                           check=False)
     if done.returncode != 0:

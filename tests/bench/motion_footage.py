@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Reads footage with truth in the layouts of CDnet, Wallflower, MOT and visits.csv, for motion_real.py. Docstrings of
-the readers say what they expect. Numbers of frames count from 0, times are seconds."""
+"""Reads footage with truth in the layouts of CDnet, Wallflower, MOT and visits.csv, for motion_real.py. The docstrings
+of the readers describe the layouts. Frame numbers count from 0; times are seconds."""
 import configparser
 import csv
 import dataclasses
@@ -17,12 +17,12 @@ PICTURES, CLIPS = ('.jpg', '.jpeg', '.png', '.bmp'), ('.avi', '.mp4', '.mkv', '.
 
 @dataclasses.dataclass
 class Footage:
-    """Frames and what is known of them.
+    """Frames and their truth.
 
-    source: a clip, or the sorted paths of pictures. rate: frames a second. masks: number of a frame → Labels, of those
-    that are labelled. boxes: number of a frame → list of (id, left, top, width, height). visits: intervals (from, to)
-    in which somebody is in the picture. What the footage has no truth of is None. last: number of the last frame that
-    is needed, or None. first: frames of the source before this one are left out, and not counted.
+    source: a clip, or the sorted paths of pictures. rate: frames per second. masks: frame number → Labels, for labelled
+    frames. boxes: frame number → list of (id, left, top, width, height). visits: intervals (from, to) in which somebody
+    is in the picture. Unknown truth is None. last: the number of the last frame needed, or None. first: earlier frames
+    of the source are skipped and not counted.
     """
     name: str
     source: object
@@ -50,7 +50,7 @@ class Footage:
                 return
 
     def piece(self, first, frames):
-        """The footage of boxes from frame `first` on, of at most `frames` frames."""
+        """Footage with boxes from frame `first` on, with at most `frames` frames."""
         boxes = {number - first: boxes for number, boxes in self.boxes.items() if first <= number < first + frames}
         return dataclasses.replace(self, boxes=boxes, first=first, last=frames - 1)
 
@@ -70,7 +70,7 @@ def sides(picture):
 
 
 def read_picture(path, flags=cv2.IMREAD_COLOR, size=None):
-    """size: height and width that it must have."""
+    """size: the height and width that it must have."""
     picture = cv2.imread(path, flags)
     if picture is None:
         raise Failure(f'{path} is no picture that OpenCV reads')
@@ -115,8 +115,7 @@ def pictures_in(folder, skip=()):
 # -------------------------------------------------------------------------------------------------------------- layouts
 
 class CdnetLabels(dict):
-    """Number of a frame → Labels; each is read when it is asked for. Labels: 0 still, 50 shadow, 85 outside, 170
-    unknown, 255 moving."""
+    """Frame number → Labels, read on access. Labels: 0 still, 50 shadow, 85 outside, 170 unknown, 255 moving."""
 
     def __init__(self, paths, roi):
         super().__init__(paths)
@@ -130,7 +129,7 @@ class CdnetLabels(dict):
 
 def cdnet(folder, rate):
     """input/in000001.jpg and so on, groundtruth/gt000001.png, ROI.bmp or ROI.jpg (black: not judged), temporalROI.txt
-    (first and last frame that is judged, from 1 on). Of the truth, frames may be missing, but not all."""
+    (first and last judged frame, from 1 on). Some frames of the truth may be missing, but not all."""
     frames = pictures_in(os.path.join(folder, 'input'))
     if not frames:
         raise Failure(f'{folder}/input has no pictures')
@@ -170,7 +169,7 @@ def wallflower(folder, rate):
 
 
 def read_boxes(path):
-    """Lines of frame (from 1 on), id, left, top, width, height, and whether it counts (1; 0: not)."""
+    """Lines of frame (from 1 on), id, left, top, width, height, and whether it counts (1 or 0)."""
     boxes = {}
     with open(path, encoding='utf-8') as file:
         for row in filter(None, csv.reader(file)):
@@ -206,8 +205,8 @@ def mot(path, clips, rate):
 
 
 def visits(path, clips):
-    """A table with the columns clip, from and to (seconds): who is in the picture from when to when. A clip of which a
-    row has no times is empty from its start to its end."""
+    """A table with the columns clip, from and to (seconds), which say when somebody is in the picture. A clip with a
+    row without times is empty from start to end."""
     found = {}
     with open(path, encoding='utf-8', newline='') as file:
         rows = csv.DictReader(file)
@@ -236,8 +235,8 @@ def name_of(folder):
 
 
 def find(folders, rate):
-    """All footage in the folders and below. rate: frames a second of pictures that do not say it. Raises Failure where
-    a layout is broken, or if there is none."""
+    """All footage in the folders and below. rate: frames per second of pictures without a rate. Raises Failure if a
+    layout is invalid, or if there is no footage."""
     clips, found, tables = {}, [], []
     for top in folders:
         if not os.path.isdir(top):

@@ -1,25 +1,25 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Judges motion detection on scenes of known truth, beside OpenCV's background subtractors and motioncells.
+"""Judges motion detection on scenes with known truth, compared with OpenCV's background subtractors and motioncells.
 
   motion_quality.py [MEDIA] [--group=lab|world] [--seeds=1,2] [--properties="…"]… [--backend=cpu|cuda] [--only=SCENE,…]
                     [--size=WxH] [--frames=N] [--json=FILE] [--markdown=FILE] [--no-peers]
 
-MEDIA is a folder with photos/ and vtest.avi, such as Debian's opencv-doc has them; without it the textures are
-synthetic. The plugin is found with GST_PLUGIN_PATH. `--properties` sets properties of cudadiff; one setting serves all
-scenes. Given again, they add a column. `lab` is motion_scenes.py: one difficulty a scene. `world` is motion_world.py:
-what real cameras show; `--frames` does not apply to it.
+MEDIA is a folder with photos/ and vtest.avi, such as Debian's opencv-doc; without it, the textures are synthetic.
+GST_PLUGIN_PATH must point to the plugin. `--properties` sets properties of cudadiff for all scenes; each further
+`--properties` adds a column. `lab` is motion_scenes.py: one difficulty per scene. `world` is motion_world.py: what real
+cameras show; `--frames` does not apply to it.
 
 Frames that models learn from are not judged. Pixels on the edge of an object, which show both it and its background,
-are not judged either. F1 covers all judged pixels of a scene. A frame has objects if they cover 0.2 % of it; one
-that they cover less is neither with nor without objects. A frame is flagged if there is none, and more than 0.2 % of
-the mask is white, or motion is reported.
+are not judged either. F1 covers all judged pixels of a scene. A frame has objects if they cover at least 0.2 % of it;
+if they cover less, it counts as neither with nor without objects. A frame without objects is flagged if more than 0.2 %
+of the mask is white, or motion is reported.
 
-Figures of `world` alone: somebody is in the picture in an episode, until the picture is empty again. An episode is
-found if a motion (from `began` to `last-motion`; with `gap=1`) is its own. Ghost: seconds of motion that nobody makes,
-from 1 s after the last one left. Ids: objects that enter ÷ people and things. Crossings count at the line of the
-scene `lane`. A detector without messages has motion while its mask is flagged. Needs NumPy, OpenCV and PyGObject. Exit
-status: 0; 1 if a pipeline failed, with one sentence on stderr; 77 if something is missing.
+The following figures exist only for `world`. An episode lasts while somebody is in the picture. It is found if it has
+its own motion (from `began` to `last-motion`, with `gap=1`). Ghost: seconds of motion in the empty picture, from 1 s
+after the last person left. Ids: objects that enter ÷ people and things. Crossings count at the line of the scene
+`lane`. A detector without messages has motion while its mask is flagged. Needs NumPy, OpenCV and PyGObject.
+Exit status: 0; 1 if a pipeline failed, with one sentence on stderr; 77 if something is missing.
 """
 import argparse
 import os
@@ -33,9 +33,8 @@ import motion_scenes
 import motion_world
 from motion_score import FLAGGED, Score, episodes, figures, judge_crossings, judge_visits
 
-# Visits of people in vtest.avi in seconds, counted by eye in stills of every second: 0–21, 0–52, 0–15,
-# 2–37 (two people), 4–39, 8–17, 11–22, 13–28, 22–79, 23–41, 42–58, 46–79, 50–62, 51–79 (two people), 57–79, 61–79,
-# 66–74, 69–79.
+# Visits of people in vtest.avi in seconds, counted by eye in stills of every second: 0–21, 0–52, 0–15, 2–37 (two
+# people), 4–39, 8–17, 11–22, 13–28, 22–79, 23–41, 42–58, 46–79, 50–62, 51–79 (two people), 57–79, 61–79, 66–74, 69–79.
 PEOPLE = 20
 PROPERTIES = 'preset=outdoor'
 FIGURES = {'lab': (     # key, title, must, aim, whether more is better (None: 1 is best), whether it is a share
@@ -83,18 +82,17 @@ def detectors(size, properties, backend, peers, step):
 
 
 def settings(args, first):
-    """Name → properties of each cudadiff: `first`, then those that are given. They are the name of all but the
-    first one."""
+    """Name → properties of each cudadiff: `first`, then the given properties, which are also the name of every column
+    after the first."""
     return {'cudadiff' if i == 0 else text: first + text for i, text in enumerate(args.properties)}
 
 
 def run_scene(frames, learn, running):
-    """Runs detectors (name → Detector) over frames. Returns name → Score, and for each frame its number and the set of
-    ids that it shows."""
+    """Runs detectors (name → Detector) over frames. Returns name → Score, and number and ids of each frame."""
     scores, present, number = {name: Score() for name in running}, [], -1
     for frame in frames:
         number += 1 + frame.lost
-        # All see the same frames: those that 4:2:0 leaves.
+        # all detectors get the picture after conversion to 4:2:0
         yuv, picture = to_i420(frame.picture)
         truth = (frame.ids > 0) & ~frame.mixed
         present.append((number, set(frame.ids[truth].tolist())))
@@ -112,7 +110,7 @@ def run_scene(frames, learn, running):
 def judge(args):
     """Runs all detectors on the scenes of the lab. Returns name → figures."""
     width, height = args.size
-    # Without a gap motion ends with its frame.
+    # without a gap, motion ends with its frame
     makers = detectors(args.size, settings(args, 'gap=0 '), args.backend, args.peers, Pipeline.STEP)
     scores, kinds = {name: {} for name in makers}, {}
     for seed in args.seeds:
@@ -145,7 +143,7 @@ def judge_world(args):
             kinds = {name: make() for name, make in makers.items()}
             found, present = run_scene(world.frames(), world.learn, kinds)
             for name, detector in kinds.items():
-                # Motion ends with its last frame, and not with the gap after it.
+                # motion ends with its last frame, not with the gap after it
                 spans = [[round(second * world.rate) for second in motion] for motion in detector.motions()]
                 found[name].report({number for first, last in spans for number in range(first, last + 1)})
                 scores.setdefault(name, {})[seed, scene] = found[name]
@@ -155,13 +153,13 @@ def judge_world(args):
 
 
 def judge_run(world, detector, present):
-    """Episodes, ids and crossings of a detector on a scene of the world. present: (number, ids shown) of each frame."""
-    # Somebody who is there before frames are lost and after them was there all the time.
+    """Episodes, ids and crossings of a detector on a scene. present: (number, visible ids) of each frame."""
+    # A person who is present before and after lost frames was present in between.
     times = [((last if before else number) / world.rate, (number + 1) / world.rate)
              for (last, before), (number, ids) in zip([(0, set())] + present, present) if ids]
     truths = episodes(times, 2 / world.rate)
     result = {'people': len(set().union(*(ids for _, ids in present))), 'ids': None, 'crossings': None}
-    # Where the road is hardly ever empty there are no episodes to find.
+    # a road that is hardly ever empty has no episodes
     result.update(judge_visits([] if world.line else truths, [] if world.line else detector.motions(),
                                world.length / world.rate))
     if isinstance(detector, CudaDiff):
@@ -184,7 +182,7 @@ def sums(visits):
     crossings = [visit['crossings'] for visit in visits.values() if visit['crossings']]
     counted = {key: sum(crossing[key] for crossing in crossings) for key in ('true', 'reported', 'right', 'wrong')}
     many = max(1, total('episodes'))
-    # Crossings judge the others.
+    # the others are judged by crossings
     followed = [visit for visit in visits.values() if visit['ids'] is not None and not visit['crossings']]
     return {'found': total('found') / many, 'motions': total('motions') / many, 'ghost': total('ghost') / many,
             'ids': sum(visit['ids'] for visit in followed) / sum(visit['people'] for visit in followed) if followed
@@ -196,7 +194,7 @@ def sums(visits):
 
 
 def world_rows(results):
-    """A row for each scene: F1, frames flagged, motions of episodes, ghosts, ids of objects."""
+    """A row for each scene: F1, flagged frames, motions of episodes, ghosts, ids of objects."""
     names = list(results)
     for scene in results['cudadiff']['scenes']:
         row = [scene]
@@ -213,7 +211,7 @@ def world_rows(results):
 
 
 def judge_clip(args):
-    """The objects that cudadiff reports on vtest.avi: objects per person and their median life; None if it
+    """Judges the objects that cudadiff reports on vtest.avi: objects per person and their median life; None if it
     cannot tell."""
     clip = motion_scenes.Pictures(args.media).clip
     found = Gst.ElementFactory.find('cudadiff')
@@ -243,7 +241,7 @@ def judge_clip(args):
 # --------------------------------------------------------------------------------------------------------------- tables
 
 def table(results, group):
-    """Rows of text: the figures of all detectors with the marks and verdicts, and the figures of each scene."""
+    """Rows of text: the figures of all detectors with limits and verdicts, and the figures of each scene."""
     names = list(results)
     rows = [['figure'] + names + ['must', 'aim', 'verdict']]
     for key, title, must, aim, more, share in FIGURES[group]:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Judges motion detection on real footage with truth, beside OpenCV's background subtractors.
+"""Judges motion detection on real footage with truth, compared with OpenCV's background subtractors.
 
   motion_real.py FOLDER… [--preset=outdoor,indoor,…] [--properties="…"]… [--backend=cpu|cuda] [--only=NAME,…]
                  [--peers=NAME,…] [--rate=25] [--starts=FRAME,… --frames=250] [--markdown=FILE] [--json=FILE]
@@ -9,23 +9,21 @@ Footage is found in the folders and below them:
   CDnet       input/, groundtruth/, ROI.bmp or ROI.jpg, temporalROI.txt
   Wallflower  frames and one hand_segmented_NUMBER.bmp
   MOT         NAME.gt.txt for the clip NAME.avi, in any of the folders; gt.txt beside a clip; gt/gt.txt beside img1/
-  visits.csv  columns clip, from, to: who is in the picture from when to when, in seconds; no times: the clip
-              shows nobody
+  visits.csv  columns clip, from, to: when somebody is in the picture, in seconds; no times: the clip is empty
 
-Each preset, and each `--properties`, is a column; `gap=1` where it is not given. Peers are OpenCV's subtractors with
+Each preset, and each `--properties`, is a column; the default of `gap` is 1 here. Peers are OpenCV's subtractors with
 their defaults, without shadows in the foreground; peers of contrib need PyPI's opencv-contrib-python-headless.
-`--starts` judges the footage that has boxes once from each of these frames on, `--frames` each, and shows the means:
-chance changes a single run in a crowd. `--only` takes names of footage, `--rate` applies to pictures in folders. Pixels
-outside the region of interest or of unknown label are not judged.
+`--starts` judges footage with boxes once from each of these frames on, with `--frames` each, and shows the means,
+because a single run in a crowd depends on chance. `--only` takes names of footage; `--rate` applies to pictures in
+folders. Pixels outside the region of interest or with unknown labels are not judged.
 
-F, precision and recall are of all judged pixels. False in shadow: false pixels that are labelled shadow; missed at
-outlines: missed pixels within 2 of one. Flagged: frames without people with more than 0.2 % white. Found:
-intervals with people that have their own motion; extra: motions without an interval; begin and end: mean
-error; false: motion while nobody is there, from a second after the last one left. A peer has motion while its mask is
-flagged, and its boxes, opened and closed, are followed by SORT (PyPI norfair). MOTA, IDF1 and switches are by PyPI
-motmetrics, with the intersection over union from which a box counts. CPU: time of all threads a frame, decoding and
-scoring left out; cudadiff's has its pipeline, its mask and metas in it. Exit status: 0; 1 with a sentence; 77 if
-something is missing.
+F, precision and recall cover all judged pixels. False in shadow: false pixels labelled shadow. Missed at outlines:
+missed pixels within 2 of an outline. Flagged: frames without people with more than 0.2 % white. Found: intervals with
+people that have their own motion; extra: motions without an interval; begin and end: mean error; false: motion while
+nobody is there, from a second after the last person left. A peer has motion while its mask is flagged; SORT (PyPI
+norfair) follows its boxes after opening and closing. MOTA, IDF1 and switches come from PyPI motmetrics, with the
+intersection over union from which a box counts. CPU: time of all threads per frame, without decoding and scoring; the
+figure of cudadiff includes its pipeline, mask and metas. Exit status: 0; 1 with a sentence; 77 if something is missing.
 """
 import argparse
 import sys
@@ -50,7 +48,7 @@ FIGURES = (  # key, title, whether it is a share
 
 
 def peer_maker(name):
-    """A function that makes a peer, or None where OpenCV lacks it."""
+    """A function that makes a peer, or None if OpenCV lacks it."""
     module, function = PEERS[name]
     return getattr(cv2 if module == 'cv2' else getattr(cv2, module, None), function, None)
 
@@ -73,7 +71,7 @@ class Method:
         self.score.frame(number, mask, is_empty is False, is_empty is True)
 
     def figures(self, footage, frames):
-        """Key of FIGURES → value, of those that the footage has truth for."""
+        """Key of FIGURES → value, for those with truth in the footage."""
         detector, score = self.detector, self.score
         detector.finish()
         result = {'cpu': 1000 * detector.cpu / frames}
@@ -123,14 +121,13 @@ def judge(footage, settings, peers, backend):
 
 
 def means(results):
-    """The means of numbers, of what judge() returned for several pieces."""
+    """The means of numbers over the results of judge() for several pieces."""
     return {name: {key: sum(result[name][key] for result in results) / len(results)
                    for key, value in figures.items() if not isinstance(value, str)}
             for name, figures in results[0].items()}
 
 
 def make_methods(footage, size, settings, peers, backend):
-    """Name → Method."""
     step, tracks = int(Gst.SECOND / footage.rate), bool(footage.boxes) or footage.visits is not None
     detectors = {name: CudaDiff(size, f'gap={GAP} {properties}', backend, step, tracks)
                  for name, properties in settings.items()}
@@ -139,13 +136,13 @@ def make_methods(footage, size, settings, peers, backend):
 
 
 def is_empty(footage, number, labels):
-    """Whether nobody is in a frame; None if that is not known."""
+    """Whether nobody is in a frame; None if unknown."""
     if labels:
         here = (labels.truth & ~labels.unjudged).any()
         return None if labels.unclear.any() and not here else not here
-    if footage.visits is not None:  # they are good to half a second; shadows come earlier
+    if footage.visits is not None:  # visits are accurate to half a second; shadows come earlier
         return not any(begin - 1 <= number / footage.rate <= end + 1 for begin, end in footage.visits)
-    return None  # boxes label people alone
+    return None  # boxes label only people
 
 
 def table(results):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests motion_real.py with tiny footage of each layout: a white box on gray, against the first frame, so that every
-figure is known."""
+"""Tests motion_real.py with tiny footage of each layout: a white box on gray, compared with the first frame, so that
+every figure is known."""
 import json
 import os
 import subprocess
@@ -45,9 +45,9 @@ def write_clip(folder, name, pictures, rate=10):
 
 
 def write_cdnet(folder):
-    """Twelve frames, a box of 16×16 from the fifth on. Frames 3 to 10 are judged: two without it, six with it. Of its
-    pixels, 4 rows are labelled shadow, 2 columns unknown and 1 column outside; 3 columns to its right are labelled
-    moving too."""
+    """Twelve frames, with a box of 16×16 from the fifth on. Frames 3 to 10 are judged: two without the box, six with
+    it. In the box, 4 rows are labelled shadow, 2 columns unknown and 1 column outside. 3 columns to its right are
+    labelled moving, too."""
     for number in range(1, 13):
         write(folder, f'input/in{number:06}.png', picture(*([(16, 16, 16, 16)] if number >= 5 else [])))
         label = np.zeros((HEIGHT, WIDTH), np.uint8)
@@ -63,7 +63,7 @@ def write_cdnet(folder):
 
 
 def write_wallflower(folder):
-    """Eight frames; of frame 6 the box is labelled 4 rows too high."""
+    """Eight frames. In frame 6 the label of the box is 4 rows too high."""
     for number in range(8):
         write(folder, f'b{number:05}.bmp', picture(*([(32, 16, 16, 16)] if number >= 3 else [])))
     label = np.zeros((HEIGHT, WIDTH), np.uint8)
@@ -72,8 +72,8 @@ def write_wallflower(folder):
 
 
 def write_mot(folder):
-    """Two boxes in frames 2 to 11. The label of the second one is shifted by 6 of its 16 columns: its intersection over
-    union is 10/22. A third one does not count."""
+    """Two boxes in frames 2 to 11. The label of the second one is shifted by 6 of its 16 columns, so its intersection
+    over union is 10/22. A third one does not count."""
     lines = []
     for number in range(1, 12):
         boxes = [] if number == 1 else [(0, 0, 16, 16), (32, 24, 16, 16)]
@@ -86,8 +86,8 @@ def write_mot(folder):
 
 
 def write_visits(folder):
-    """Two visits at 2.0–3.9 and 6.0–7.9 s of 12 s, where the second is said to begin at 6.5 s and the first to end
-    at 4.1 s; and half a second of motion that nobody makes."""
+    """Two visits at 2.0–3.9 and 6.0–7.9 s of 12 s. The table gives 6.5 s for the start of the second and 4.1 s for the
+    end of the first. There is also half a second of motion without a visit."""
     seen = [*range(20, 40), *range(60, 80), *range(100, 105)]
     write_clip(folder, 'room.avi', [picture(*([(16, 16, 24, 24)] if number in seen else [])) for number in range(120)])
     write_clip(folder, 'nobody.avi', [picture()] * 20)
@@ -123,24 +123,24 @@ class Figures(unittest.TestCase):
                          wanted)
 
     def test_cdnet(self):
-        # A frame: 13 columns × 12 rows hit (3 of 16 columns are not judged), 13 × 4 false and in shadow, 3 columns × 16
-        # rows missed.
+        # In each frame, 13 columns × 12 rows are hits (3 of 16 columns are not judged), 13 × 4 pixels are false and in
+        # shadow, and 3 columns × 16 rows are missed.
         hits, false, missed = 13 * 12, 13 * 4, 3 * 16
         self.check('highway', precision=round(hits / (hits + false), 6), recall=round(hits / (hits + missed), 6),
                    f=round(2 * hits / (2 * hits + false + missed), 6), shadow=1.0, flagged='0 of 2')
-        # Inner pixels are the eight rows of the first of these columns that have label above, below and to the
-        # left of them.
+        # Inner pixels are the eight rows of the first of these columns that have the label above, below and to the
+        # left.
         self.check('highway', outline=round((missed - 8) / missed, 6))
 
     def test_wallflower(self):
         hits, false = 12 * 16, 4 * 16
-        # Missed: the two upper rows of four are near the outline, and the two outer columns of each side.
+        # Near the outline, the upper two of the four missed rows are missed, and the two outer columns on each side.
         self.check('waving', f=round(2 * hits / (2 * hits + 2 * false), 6), recall=0.75, precision=0.75,
                    outline=0.5 + 0.5 * 4 / 16)
         self.assertNotIn('shadow', self.results['waving'])
 
     def test_visits(self):
-        # False are the half second before the second visit is said to begin, and the motion that nobody makes.
+        # False motion is the half second before the second visit begins in the table, and the motion without a visit.
         self.check('room.avi', found='2 of 2', extra=1, begin_error=0.25, end_error=0.1, ghost=0.9, missed=0.2, ids=3)
         empty = len([now for now in np.arange(120) / 10 if not (1.0 <= now <= 5.1 or 5.5 <= now <= 8.9)])
         self.check('room.avi', flagged=f'5 of {empty}')
@@ -149,7 +149,7 @@ class Figures(unittest.TestCase):
     @unittest.skipIf('motmetrics' in motion_tracks.missing, 'there is no motmetrics')
     def test_mot(self):
         self.check('crowd', **{'mota_0.3': 1.0, 'idf1_0.3': 1.0, 'switches_0.3': 0, 'ids': 2})
-        # Half the boxes are missed, and half of those found are false.
+        # Half of the boxes are missed, and half of the found boxes are false.
         self.check('crowd', **{'mota_0.5': 0.0, 'idf1_0.5': 0.5, 'switches_0.5': 0})
         self.check('walk.avi', **{'mota_0.5': 1.0, 'idf1_0.5': 1.0, 'ids': 1})
 
@@ -165,7 +165,7 @@ class Figures(unittest.TestCase):
 
 class Starts(unittest.TestCase):
     def test_means_of_pieces(self):
-        """What stands in the first frame of a piece is no change to it: only the first of three pieces shows one."""
+        """An object in the first frame of a piece is not a change: only the first of three pieces shows a change."""
         with tempfile.TemporaryDirectory() as top:
             write_mot(os.path.join(top, 'crowd'))
             write_visits(os.path.join(top, 'door'))
@@ -203,7 +203,7 @@ class BadInput(unittest.TestCase):
 
 class Parts(unittest.TestCase):
     def test_i420_of_any_size(self):
-        """The strides of GStreamer: a plane's rows begin at multiples of 4 bytes."""
+        """GStreamer's strides: the rows of a plane begin at multiples of 4 bytes."""
         for width, height in ((64, 48), (66, 48), (70, 46), (65, 47)):
             ramp = np.dstack([np.tile(np.arange(width, dtype=np.uint8), (height, 1))] * 3)
             data, shown = motion_run.to_i420(ramp)

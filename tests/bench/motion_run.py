@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Runs detectors of motion over frames, for motion_quality.py and motion_real.py: cudadiff, OpenCV's subtractors, and
+"""Runs motion detectors over frames, for motion_quality.py and motion_real.py: cudadiff, OpenCV's subtractors, and
 motioncells.
 
-Importing this ends the program with status 77 and a sentence where NumPy, OpenCV or PyGObject is missing.
+Without NumPy, OpenCV or PyGObject, importing this ends the program with status 77 and a sentence.
 """
 import json
 import os
@@ -22,7 +22,8 @@ except (ImportError, ValueError) as error:
 from motion_score import FLAGGED
 
 GAP = 1          # seconds without motion after which motion has ended
-LIMIT = 600      # seconds after which a pipeline hangs; no frame needs nearly as many, on the busiest machine
+LIMIT = 600      # seconds after which a pipeline counts as hanging; no frame takes nearly as long, even on the busiest
+                 # machine
 
 
 class Failure(Exception):
@@ -40,8 +41,8 @@ def need_plugin():
 # --------------------------------------------------------------------------------------------------------------- frames
 
 def to_i420(picture):
-    """A picture (uint8, height × width × 3, blue, green, red) as I420 with the strides of GStreamer (bytes), and the
-    picture that it shows, which is what all detectors get. An odd width or height is extended by a row or a column."""
+    """A picture (uint8, height × width × 3, blue, green, red) as I420 with GStreamer's strides (bytes), and the picture
+    that it shows, which all detectors get. An odd width or height is extended by a column or a row."""
     height, width = picture.shape[:2]
     picture = cv2.copyMakeBorder(picture, 0, height & 1, 0, width & 1, cv2.BORDER_REPLICATE)
     even = picture.shape[1]
@@ -59,8 +60,8 @@ def even(size):
 
 
 def through_encoder(pictures, rate):
-    """A list of the pictures (uint8, height × width × 3, equal in size, sides even) after an encoder with few bits,
-    about 0.1 of them a pixel: H.264 or MPEG-4 where GStreamer has it, otherwise JPEG."""
+    """A list of the pictures (uint8, height × width × 3, equal in size, with even sides) after an encoder with about
+    0.1 bits per pixel: H.264 or MPEG-4 if GStreamer has it, otherwise JPEG."""
     Gst.init(None)
     height, width = pictures[0].shape[:2]
     kilobits = max(16, int(0.1 * width * height * rate / 1000))
@@ -72,7 +73,7 @@ def through_encoder(pictures, rate):
     chain = next((chain for names, chain in chains.items() if all(Gst.ElementFactory.find(name) for name in names)),
                  None)
     if chain is None:
-        quality = [20 if number % 12 else 15 for number in range(len(pictures))]  # a key frame stands out
+        quality = [20 if number % 12 else 15 for number in range(len(pictures))]  # key frames stand out
         coded = [cv2.imencode('.jpg', picture, [cv2.IMWRITE_JPEG_QUALITY, q])[1]
                  for picture, q in zip(pictures, quality)]
         return [cv2.imdecode(code, cv2.IMREAD_COLOR) for code in coded]
@@ -81,14 +82,14 @@ def through_encoder(pictures, rate):
     pipeline.source.set_property('block', False)
     for picture in pictures:
         pipeline.push(to_i420(picture)[0])
-    pipeline.source.emit('end-of-stream')  # openh264enc prints an error here, which means nothing
+    pipeline.source.emit('end-of-stream')  # openh264enc prints an error here, which can be ignored
     coded = [cv2.cvtColor(unpadded(pipeline.pull(), width, height), cv2.COLOR_YUV2BGR_I420) for _ in pictures]
     pipeline.close()
     return coded
 
 
 def unpadded(data, width, height):
-    """I420 of GStreamer's strides (bytes) as OpenCV expects it."""
+    """I420 with GStreamer's strides (bytes) in the layout that OpenCV expects."""
     planes, luma = np.frombuffer(data, np.uint8), (width + 3) & ~3
     chroma = (width // 2 + 3) & ~3
     top = planes[:luma * height].reshape(height, luma)[:, :width]
@@ -99,12 +100,11 @@ def unpadded(data, width, height):
 # ------------------------------------------------------------------------------------------------------------ pipelines
 
 class Pipeline:
-    """An element between an appsrc and an appsink. Frames go through one after the other."""
+    """An element between an appsrc and an appsink. Frames pass one after the other."""
     STEP = 40 * Gst.MSECOND
 
     def __init__(self, size, element, message, step=STEP):
-        """size: width, height of I420 frames. message: name of the element messages to keep. step: ns from
-        frame to frame."""
+        """size: of I420 frames. message: name of the element messages to keep. step: ns between frames."""
         width, height = size
         caps = f'video/x-raw,format=I420,width={width},height={height},framerate={Gst.SECOND}/{step}'
         self.message, self.heard, self.step = message, [], step
@@ -118,8 +118,8 @@ class Pipeline:
         self.pipeline.set_state(Gst.State.PLAYING)
 
     def push(self, data, lost=0):
-        """Pushes the bytes of a frame. The time of a frame is its number × `step`. lost: frames that are missing
-        before it."""
+        """Pushes the bytes of a frame. The time of a frame is its number × `step`. lost: frames that are missing before
+        it."""
         buffer = Gst.Buffer.new_wrapped(data)
         self.count += lost
         buffer.pts, buffer.duration = self.count * self.step, self.step
@@ -129,7 +129,7 @@ class Pipeline:
         self.source.emit('push-buffer', buffer)
 
     def pull(self):
-        """The next frame that comes out, as bytes."""
+        """The next output frame, as bytes."""
         self.sample = self.sink.emit('try-pull-sample', LIMIT * Gst.SECOND)
         self.listen()
         if not self.sample:
@@ -153,7 +153,7 @@ class Pipeline:
                 self.heard.append(message.get_structure())
 
     def finish(self):
-        """Ends the stream, so that all messages are heard."""
+        """Ends the stream, so that all messages are received."""
         self.source.emit('end-of-stream')
         self.sink.emit('try-pull-sample', LIMIT * Gst.SECOND)
         self.listen()
@@ -166,12 +166,12 @@ class Pipeline:
 # ------------------------------------------------------------------------------------------------------------ detectors
 
 class Detector:
-    """What finds motion in frames. `has_mask`, `has_events`: whether apply() gives a mask, and whether it reports
-    motion by itself.
+    """Finds motion in frames. `has_mask`: whether apply() returns a mask. `has_events`: whether the detector reports
+    motion itself.
 
-    apply(yuv, picture, lost): the next frame, as I420 and as BGR, both by to_i420(); returns the mask (bool, height ×
-    width) or None. finish(): after the last frame; close() instead where something failed. After finish(), moving() and
-    motions() say when there was motion. cpu: seconds of CPU time of all threads.
+    apply(yuv, picture, lost) takes the next frame as I420 and as BGR, both from to_i420(). It returns the mask (bool,
+    height × width) or None. finish() follows the last frame; after an error, close() is called instead. After finish(),
+    moving() and motions() return the times of motion. cpu: seconds of CPU time of all threads.
     """
     has_mask = has_events = True
 
@@ -179,7 +179,7 @@ class Detector:
         self.step, self.cpu, self.count, self.shares = step, 0.0, 0, []
 
     def timed(self, yuv, picture, lost=0):
-        """apply(), and measures its CPU time."""
+        """Calls apply(), and measures its CPU time."""
         begun = time.process_time()
         mask = self.apply(yuv, picture, lost)
         self.cpu += time.process_time() - begun
@@ -194,11 +194,11 @@ class Detector:
         pass
 
     def moving(self):
-        """The numbers of frames in which motion is reported; here: of those whose mask is flagged."""
+        """The numbers of frames with reported motion; here, frames whose mask is flagged."""
         return {number for number, share in enumerate(self.shares) if share > FLAGGED}
 
     def motions(self):
-        """Intervals (first, last second) of motion; those less than GAP apart are one."""
+        """Intervals (first, last second) of motion. Those less than GAP apart are one."""
         found = []
         for number in sorted(self.moving()):
             now = number * self.step / Gst.SECOND
@@ -212,8 +212,7 @@ class Detector:
 class CudaDiff(Detector):
     """The element of the project: its mask, its objects and its messages.
 
-    properties: of the element, whose `gap` counts for motions() only as far as the element says when it saw
-    motion last.
+    properties: of the element. motions() ends with the last motion that the element reports, not with its `gap`.
     """
 
     def __init__(self, size, properties, backend, step=Pipeline.STEP, metas=False):
@@ -255,7 +254,7 @@ class CudaDiff(Detector):
 
 
 def objects(sample):
-    """The objects on a sample, by the project's own package."""
+    """The objects on a sample, read with the Python package of this project."""
     package = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../gst/python')
     if package not in sys.path:
         sys.path.insert(0, package)
@@ -264,7 +263,7 @@ def objects(sample):
 
 
 class Subtractor(Detector):
-    """One of OpenCV's background subtractors, with its default parameters. Shadows are no foreground."""
+    """One of OpenCV's background subtractors with its default parameters. Shadows are not foreground."""
     has_events = False
 
     def __init__(self, make, opening=False, step=Pipeline.STEP):
@@ -277,7 +276,7 @@ class Subtractor(Detector):
 
 
 class MotionCells(Detector):
-    """GStreamer's motioncells: it reports when motion begins and ends, and has no mask."""
+    """GStreamer's motioncells, which reports when motion begins and ends, and has no mask."""
     has_mask = False
 
     def __init__(self, size, step=Pipeline.STEP):
@@ -321,7 +320,7 @@ def as_text(rows):
 
 
 def write_results(rows, args, record):
-    """Prints a table, and writes it to args.markdown, and `record` to args.json, where these are given."""
+    """Prints a table. Writes it to args.markdown, and `record` to args.json, if these are given."""
     print(as_text(rows))
     if args.markdown:
         with open(args.markdown, 'w', encoding='utf-8') as file:

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Measures examples/motion-scan beside decoding alone, in turns:  motion_scan_rate.py CLIP… [--runs=3]
 
-For each clip: 16 links to it are decoded by a process for each core that takes one after the other, with one thread
-each, as motion-scan has them; the same again with cudadiff behind the decoder; then motion-scan analyses the same
-links. Prints frames a second of decoding and of the scan, without their start and end, and their ratio; the processor
-time of all three, which depends less on other work on the machine, and its ratios; and the seconds of the scan with
-Ray's start and end. The best of RUNS counts. Run it with a Python that has Ray, see examples/motion-scan/README.md. The
-plugin is found with GST_PLUGIN_PATH. Exit status: 0; 1 if something failed; 77 if something is missing.
+For each clip, 16 links to it are decoded as in motion-scan: one process per core takes one link after the other, with
+one thread each. The same is measured with cudadiff after the decoder. Then motion-scan analyses the same links. Prints
+the frames per second of decoding and of the scan, without their start and end, and their ratio; the processor time of
+all three, which depends less on other work on the machine, and its ratios; and the seconds of the scan with Ray's start
+and end. The best of RUNS counts. Run it with a Python that has Ray, see examples/motion-scan/README.md. GST_PLUGIN_PATH
+must lead to the plugin. Exit status: 0; 1 if something failed; 77 if something is missing.
 """
 import argparse
 import importlib.util
@@ -36,12 +36,12 @@ def use_one_thread(_, __, element):
         element.set_property('max-threads', 1)
 
 
-# As motion-scan has it; what the scan needs beyond this is its own.
+# The cudadiff of motion-scan. All other work of a scan shows as the difference to its rate.
 MOTION = 'cudadiff preset=outdoor output=passthrough attach-roi=false gap=1 message-interval=1000000000 backend=cpu !'
 
 
 def decode(clips, behind):
-    """Decodes clips, with the elements `behind`. Prints when it began and ended, the frames and the seconds of
+    """Decodes clips, with the elements `behind`. Prints the start and end times, the frames, and the seconds of
     processor time."""
     began, frames = None, 0
     for clip in clips:
@@ -59,7 +59,7 @@ def decode(clips, behind):
 
 
 def decode_rate(clips, behind=''):
-    """Frames a second of decoding with the elements `behind`, and its milliseconds of processor time for a frame."""
+    """Frames per second of decoding with the elements `behind`, and milliseconds of processor time per frame."""
     cores = len(os.sched_getaffinity(0))
     processes = [subprocess.Popen([sys.executable, __file__, f'--decode={behind}', *clips[core::cores]],
                                   stdout=subprocess.PIPE, text=True, env={**os.environ, 'OPENCV_FOR_THREADS_NUM': '1'})
@@ -71,7 +71,7 @@ def decode_rate(clips, behind=''):
 
 
 def scan_rate(clips):
-    """Frames a second of the scan, its milliseconds of processor time for a frame, and its seconds with the start."""
+    """Frames per second of the scan, milliseconds of processor time per frame, and its seconds including the start."""
     import pyarrow.parquet
     with tempfile.TemporaryDirectory() as folder:
         began = time.monotonic()

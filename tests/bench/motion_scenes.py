@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Ten seeded scenes of known truth: textured objects that cross the still picture of a fixed camera, each scene with
-one difficulty.
+"""Ten seeded scenes with known truth: textured objects cross the still picture of a fixed camera. Each scene has one
+difficulty.
 
 `scene(name, seed, …)` gives the frames of one of SCENES. Backgrounds and the textures of objects are crops of real
-pictures where a folder of pictures is given, and synthetic textures otherwise. The same arguments give the same frames.
+pictures if a folder of pictures is given, and synthetic textures otherwise. The same arguments give the same frames.
 
-All scenes have the same acts: the first `LEARN` share of the frames is empty, so that models learn; two acts with
-objects follow, and after each act the scene is empty again. Objects have sides of 8 to 100 pixels and several speeds;
-they come in over an edge of the picture, and leave it; every second one pauses on its way.
+All scenes have the same acts: the first `LEARN` share of the frames is empty, so that models learn. Two acts with
+objects follow, and after each act the scene is empty again. Objects have sides of 8 to 100 pixels and various speeds.
+They enter and leave across an edge of the picture, and every second one pauses on its way.
 """
 import dataclasses
 import glob
@@ -20,7 +20,7 @@ import numpy as np
 SCENES = ('plain', 'flicker', 'light', 'cloud', 'dark', 'shake', 'rain', 'compression', 'shadows', 'trees')
 LEARN = 100 / 360                                      # share of the frames
 ACTS = ((102 / 360, 192 / 360), (232 / 360, 322 / 360))
-NOISE = 3.0                                            # standard deviation of the sensor's noise, in 8-bit steps
+NOISE = 3.0                                            # standard deviation of the sensor noise, in 8-bit steps
 VIEWS = ('building', 'home', 'leuvenA', 'leuvenB', 'aero1', 'aero3', 'rubberwhale1', 'basketball1', 'messi5', 'stuff',
          'left05', 'vtest')
 FOLIAGE = ('squirrel_cls', 'aloeL', 'butterfly', 'messi5', 'aero1')
@@ -30,9 +30,9 @@ FOLIAGE = ('squirrel_cls', 'aloeL', 'butterfly', 'messi5', 'aero1')
 class Frame:
     """One frame and its truth.
 
-    picture: uint8, height × width × 3, blue, green, red. ids: uint8, height × width, the object that a pixel shows, 0:
-    none. mixed: bool, height × width, pixels on the edge of an object, which show both the object and what is behind
-    it. shadow: bool, height × width, pixels in the shadow of an object, where the scene says so. lost: frames that are
+    picture: uint8, height × width × 3, blue, green, red. ids: uint8, height × width, the object that a pixel shows, or
+    0. mixed: bool, height × width, pixels on the edge of an object, which show both the object and its background.
+    shadow: bool, height × width, pixels in the shadow of an object, if the scene knows them. lost: frames that are
     missing before this one.
     """
     picture: np.ndarray
@@ -54,7 +54,7 @@ class Pictures:
         self.loaded = {}
 
     def names(self, wanted=None):
-        """Names of the pictures: all, or the names in `wanted` that exist."""
+        """The names of all pictures, or those in `wanted` that exist."""
         names = list(self.paths) + (['vtest'] if self.clip else [])
         return [name for name in wanted if name in names] if wanted else sorted(self.paths)
 
@@ -65,8 +65,8 @@ class Pictures:
         return self.loaded[name]
 
     def crop(self, rng, wanted, width, height, least=0.6):
-        """A crop with this aspect ratio, scaled to width × height: float32. `least`: smallest share of the
-        picture, 0–1."""
+        """A crop with this aspect ratio, scaled to width × height: float32. `least`: smallest share of the picture,
+        0–1."""
         names = self.names(wanted)
         if not names:
             return synthetic(rng, width, height)
@@ -90,8 +90,8 @@ def middle_of_clip(path):
 
 
 def synthetic(rng, width, height):
-    """A texture with the falling spectrum of photographs: coloured noise of several scales, float32 of about
-    20 to 235."""
+    """A texture with the falling spectrum of photographs: coloured noise of several scales, float32 from about 20 to
+    235."""
     sums = np.zeros((height, width, 3), np.float32)
     cells = 2
     while cells < max(width, height):
@@ -107,7 +107,7 @@ def synthetic(rng, width, height):
 
 @dataclasses.dataclass
 class Thing:
-    """An object: a texture in a shape, on a path of straight parts."""
+    """An object: a texture in a shape, on a path of straight segments."""
     number: int
     texture: np.ndarray  # float32, height × width × 3
     shape: np.ndarray    # float32, height × width: the share of each pixel that the object covers
@@ -116,7 +116,7 @@ class Thing:
     swing: float         # amplitude of its steps, in pixels
 
     def at(self, time):
-        """Middle of the object at this frame, or None when it is not there."""
+        """The middle of the object in this frame, or None while it is not there."""
         if not self.times[0] <= time <= self.times[-1]:
             return None
         x = np.interp(time, self.times, [place[0] for place in self.places])
@@ -125,8 +125,7 @@ class Thing:
 
 
 def outline(rng, width, height):
-    """The shape of an object: an ellipse, a box, or an upright figure. Drawn at 4 times its size, so that its edge
-    is smooth."""
+    """The shape of an object: an ellipse, a box, or an upright figure. Drawn at 4 times its size for smooth edges."""
     w, h = 4 * width, 4 * height
     drawn = np.zeros((h, w), np.uint8)
     kind = rng.integers(3) if height >= 16 else 1
@@ -173,15 +172,14 @@ def make_things(rng, pictures, width, height, frames):
 
 
 def shifted(picture, x, y, width, height):
-    """A picture whose upper left corner is at (x, y) of a frame, at any fraction of a pixel; 0 elsewhere."""
+    """A picture whose upper left corner is at (x, y) in a frame, with fractions of pixels; 0 elsewhere."""
     move = np.float32([[1, 0, x], [0, 1, y]])
     return cv2.warpAffine(picture, move, (width, height), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT,
                           borderValue=0)
 
 
 def draw(scene_picture, ids, mixed, thing, time, shadow):
-    """Draws an object, and its shadow first where `shadow` (dx, dy in heights of the object, factor of the
-    light) is given."""
+    """Draws an object after its shadow, if `shadow` (dx, dy in heights of the object, factor of the light) is given."""
     place = thing.at(time)
     if place is None:
         return
@@ -211,14 +209,13 @@ def draw(scene_picture, ids, mixed, thing, time, shadow):
 # --------------------------------------------------------------------------------------------------------- difficulties
 
 def smooth_field(rng, width, height, cells):
-    """A field of standard deviation about 1 that varies smoothly over the frame."""
+    """A field with a standard deviation of about 1 that varies smoothly over the frame."""
     return cv2.resize(rng.standard_normal((cells + 1, cells + 1)).astype(np.float32), (width, height),
                       interpolation=cv2.INTER_CUBIC)
 
 
 class Sway:
-    """Foliage in the wind: a texture that moves by a quasi-periodic field of up to 4 pixels, in one part of
-    the frame."""
+    """Foliage in the wind: a texture in one part of the frame, moved by a quasi-periodic field of up to 4 pixels."""
 
     def __init__(self, rng, width, height):
         self.y, self.x = np.mgrid[0:height, 0:width].astype(np.float32)
@@ -240,7 +237,7 @@ class Sway:
 
 
 class Light:
-    """The light of each frame: a factor for the picture (a number, or a field), by the kind of scene."""
+    """The light of each frame: a factor for the picture (a number or a field), depending on the kind of scene."""
 
     def __init__(self, rng, kind, width, height, frames):
         self.kind, self.frames = kind, frames
@@ -295,7 +292,7 @@ def scene(name, seed, folder=None, width=384, height=288, frames=360):
     rng = np.random.default_rng([seed, SCENES.index(name)])
     pictures = Pictures(folder)
     background = pictures.crop(rng, FOLIAGE if name == 'trees' else VIEWS, width, height)
-    # Few pixels at the ends of the range, as a camera's exposure has it.
+    # Few pixels are at the ends of the range, as with the exposure of a camera.
     background = 20 + background * np.float32(0.82)
     things = make_things(rng, pictures, width, height, frames)
     light = Light(rng, name, width, height, frames)
@@ -321,7 +318,7 @@ def scene(name, seed, folder=None, width=384, height=288, frames=360):
         picture = picture + noise * rng.standard_normal(picture.shape, dtype=np.float32)
         picture = np.clip(picture + 0.5, 0, 255).astype(np.uint8)
         if name == 'compression':
-            quality = 10 if time % 12 == 0 else 15  # a key frame stands out
+            quality = 10 if time % 12 == 0 else 15  # key frames stand out
             picture = cv2.imdecode(cv2.imencode('.jpg', picture, [cv2.IMWRITE_JPEG_QUALITY, quality])[1],
                                    cv2.IMREAD_COLOR)
         yield Frame(picture, ids, mixed)

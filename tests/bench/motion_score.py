@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Scores of motion against a known truth: pixels of masks, frames, visits, and crossings of a line. Nothing here needs
+"""Scores motion against a known truth: pixels of masks, frames, visits, and crossings of a line. Nothing here needs
 GStreamer."""
 import statistics
 
 import cv2
 import numpy as np
 
-# Share of a frame that is white, above which the frame is flagged; and that objects cover in a frame with objects.
+# A frame is flagged above this white share, and has objects above this covered share.
 FLAGGED = 0.002
-SLACK = 1        # seconds after the last object left in which motion is no ghost
-NEAR = 0.7       # seconds between a crossing and the one that is reported
+SLACK = 1        # seconds after the last object left in which motion is not a ghost
+NEAR = 0.7       # seconds between a crossing and its report
 
 
 class Score:
@@ -17,10 +17,10 @@ class Score:
 
     def __init__(self):
         self.hits = self.false = self.missed = 0                     # pixels
-        # False ones in a shadow; missed ones within 2 of the outline.
+        # False pixels in a shadow, and missed pixels within 2 of the outline.
         self.shadow = self.outline = 0
         self.empty = self.flagged = self.events = self.full = self.reported = 0  # frames
-        self.kinds = {}                                              # number of a frame → whether it has objects
+        self.kinds = {}                                              # frame number → whether it has objects
 
     def pixels(self, mask, truth, unjudged, shadow=None):
         """Counts the pixels of a frame. All are bool, height × width. mask: None if the detector has none. truth:
@@ -38,7 +38,7 @@ class Score:
                 self.outline += int(np.count_nonzero(missed & (inner == 0)))
 
     def frame(self, number, mask, full, empty):
-        """Counts a frame. full, empty: whether it has objects, and whether it has none; a frame can be neither."""
+        """Counts a frame. full, empty: whether it has objects, and whether it has none. A frame can be neither."""
         if empty:
             self.empty += 1
             self.flagged += mask is not None and bool(mask.mean() > FLAGGED)
@@ -48,7 +48,7 @@ class Score:
             self.kinds[number] = True
 
     def report(self, moving):
-        """moving: the numbers of frames in which motion is reported."""
+        """moving: the numbers of frames with reported motion."""
         self.events = sum(number in moving for number, full in self.kinds.items() if not full)
         self.reported = sum(number in moving for number, full in self.kinds.items() if full)
 
@@ -63,7 +63,7 @@ class Score:
 
 
 def figures(scores, has_mask=True, has_events=True):
-    """The figures of a detector from its scores, by seed and scene. A figure that it does not have is None."""
+    """The figures of a detector from its scores, by seed and scene. Figures that it does not have are None."""
     values = list(scores.values())
     empty, full = max(1, sum(s.empty for s in values)), max(1, sum(s.full for s in values))
     f1 = [s.f1() for s in values]
@@ -83,8 +83,8 @@ def figures(scores, has_mask=True, has_events=True):
 # --------------------------------------------------------------------------------------------------------------- visits
 
 def episodes(visits, gap=0.0):
-    """Intervals (from, to) in which somebody is there, of visits that can overlap. Those less than `gap`
-    apart are one."""
+    """Intervals (from, to) with somebody present, from visits that can overlap. Intervals less than `gap` apart are
+    joined."""
     joined = []
     for begin, end in sorted(visits):
         if joined and begin <= joined[-1][1] + gap:
@@ -95,12 +95,12 @@ def episodes(visits, gap=0.0):
 
 
 def overlap(a, b):
-    """Seconds that two intervals share; negative: how far they are apart."""
+    """Seconds that two intervals share, or minus the distance between them."""
     return min(a[1], b[1]) - max(a[0], b[0])
 
 
 def matched(truths, motions):
-    """Pairs (episode, motion) that overlap, each in one pair only: those that agree best first (seconds shared ÷
+    """Pairs (episode, motion) that overlap, each in one pair only. Those that agree best come first (seconds shared ÷
     seconds covered)."""
     pairs = []
     for i, truth in enumerate(truths):
@@ -116,12 +116,12 @@ def matched(truths, motions):
 
 
 def judge_visits(truths, motions, end):
-    """Compares episodes and motions, both intervals (first, last second). end: of the stream, in seconds.
+    """Compares episodes and motions, both intervals (first, last second). end: the end of the stream in seconds.
 
-    Returns episodes, motions, found (episodes that have their own motion), extra (motions without their own
-    episode), begin_error and end_error (mean absolute difference of found episodes, seconds; None without any),
-    ghost (seconds of motion in which nobody is there, SLACK after the last one left), missed (seconds of episodes
-    without motion).
+    Returns episodes, motions, found (episodes with their own motion), extra (motions without their own episode),
+    begin_error and end_error (mean absolute difference of found episodes in seconds; None without any), ghost (seconds
+    of motion while nobody is there, from SLACK after the last person left), missed (seconds of episodes without
+    motion).
     """
     pairs = matched(truths, motions)
     errors = [statistics.mean(abs(motions[k][side] - truths[i][side]) for i, k in pairs) if pairs else None
@@ -142,9 +142,9 @@ def judge_visits(truths, motions, end):
 def judge_crossings(true, reported, lanes):
     """Compares crossings of a line.
 
-    true: (second, direction). reported: (second, direction, y of the lower edge of the object). lanes: (y, direction
-    that is right there). Returns true, reported, right (reported ones that are near a true one of the same direction,
-    each of which counts once), and wrong (crossings against the direction of the lane in which the object is).
+    true: (second, direction). reported: (second, direction, y of the lower edge of the object). lanes: (y, correct
+    direction). Returns true, reported, right (reported crossings near a true one in the same direction, each of which
+    counts once), and wrong (crossings against the direction of the object's lane).
     """
     left, right = list(true), 0
     for second, direction, _ in sorted(reported):

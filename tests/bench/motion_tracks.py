@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tracks for motion_real.py: SORT of the package norfair on the boxes of a mask, and the figures of the package
-motmetrics. `missing` says which of the packages are not there."""
+"""Tracks for motion_real.py: SORT from the package norfair on the boxes of a mask, and the figures of the package
+motmetrics. `missing` lists the missing packages."""
 import importlib.util
 
 import numpy as np
@@ -8,13 +8,13 @@ import numpy as np
 from motion_run import cv2
 
 missing = [name for name in ('norfair', 'motmetrics') if importlib.util.find_spec(name) is None]
-AREA = 0.0005  # share of the frame: smaller parts of a mask are no object
+AREA = 0.0005  # share of the frame: smaller parts of a mask are not objects
 HOLD = 1.0     # seconds that SORT keeps an unseen track
 LIMITS = (0.3, 0.5)
 
 
 def boxes_of(mask):
-    """The boxes (left, top, width, height) of the parts of a mask (bool) after an opening of 3×3 and a closing of a
+    """The boxes (left, top, width, height) of the parts of a mask (bool), after an opening of 3×3 and a closing of a
     hundredth of its width."""
     side = max(3, mask.shape[1] // 100 | 1)
     parts = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
@@ -24,7 +24,7 @@ def boxes_of(mask):
 
 
 class Sort:
-    """SORT: a Kalman filter a track, assignment by intersection over union of at least 0.3, confirmed in the
+    """SORT: one Kalman filter per track, assignment by intersection over union of at least 0.3, confirmation in the
     third frame."""
 
     def __init__(self, rate):
@@ -34,7 +34,7 @@ class Sort:
                                        hit_counter_max=max(3, round(HOLD * rate)), initialization_delay=2)
 
     def update(self, boxes):
-        """The tracks of a frame that are seen: list of (id, left, top, width, height)."""
+        """The visible tracks of a frame: list of (id, left, top, width, height)."""
         self.number += 1
         detections = [self.norfair.Detection(np.array([[x, y], [x + w, y + h]], float), data=self.number)
                       for x, y, w, h in boxes]
@@ -48,10 +48,10 @@ class Sort:
 
 
 def track_figures(truth, tracks, frames):
-    """truth, tracks: number of a frame → list of (id, left, top, width, height). frames: how many there are. Returns
-    for each of LIMITS mota, idf1 and switches, where a track matches a box of at least this intersection over union."""
+    """truth, tracks: frame number → list of (id, left, top, width, height). frames: the number of frames. Returns mota,
+    idf1 and switches for each of LIMITS, the least intersection over union at which a track matches a box."""
     if not hasattr(np, 'asfarray'):
-        np.asfarray = lambda values: np.asarray(values, float)  # motmetrics 1.4 under NumPy 2
+        np.asfarray = lambda values: np.asarray(values, float)  # motmetrics 1.4 needs this with NumPy 2
     import motmetrics
     names = {'mota': 'mota', 'idf1': 'idf1', 'num_switches': 'switches'}
     figures = {}

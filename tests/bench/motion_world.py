@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Seeded scenes of known truth that repeat what real cameras show: people who stand, things that are left or taken
-away, soft shadows, auto-exposure, a busy road, an encoder, lost frames, a light that is switched again and again, and
-cameras that change (motion_camera.py).
+"""Seeded scenes with known truth that imitate real cameras: people who stand, things that are left or taken away, soft
+shadows, auto-exposure, a busy road, an encoder, lost frames, a light that is switched repeatedly, and cameras that
+change (motion_camera.py).
 
-`scene(name, seed, …)` gives a World. The same arguments give the same frames; `codec` needs the same encoder for that.
+`scene(name, seed, …)` gives a World. The same arguments give the same frames, except that `codec` also depends on the
+encoder.
 """
 import dataclasses
 import math
@@ -25,10 +26,10 @@ APART = 30  # pixels from the middle of a person to the middle of a bag
 class World:
     """A scene.
 
-    rate: frames a second, those that are lost included. length: frames, those included. learn: the first frames, which
-    are not judged. line: a value of `lines` of cudadiff, or None. lanes: for each lane of the line the lower edge of
-    its vehicles (pixels) and the `direction` in which all of them go. crossings: (second, direction) of each vehicle
-    that crosses the line. frames: a function without arguments that generates the frames (`Frame`).
+    rate: frames per second, including lost ones. length: number of frames, including lost ones. learn: the first
+    frames, which are not judged. line: a value of cudadiff's `lines`, or None. lanes: for each lane of the line, the
+    lower edge of its vehicles (pixels) and their `direction`. crossings: (second, direction) of each vehicle that
+    crosses the line. frames: a function without arguments that generates the frames (`Frame`).
     """
     rate: float
     length: int
@@ -40,7 +41,7 @@ class World:
 
 
 class Stage:
-    """What a scene is made of. Times are given in seconds, and `pace` scales all of them."""
+    """The parts of a scene. Times are in seconds, and `pace` scales all of them."""
 
     def __init__(self, name, seed, folder, width, height, pace):
         self.rng = np.random.default_rng([seed, 1000 + SCENES.index(name)])
@@ -53,7 +54,7 @@ class Stage:
         self.margin, self.pointing = 0, None  # the shift of the picture at a second: pixels right, down; degrees
 
     def extend(self, margin):
-        """The stage becomes larger than the picture by `margin` pixels on each side."""
+        """Makes the stage larger than the picture, by `margin` pixels on each side."""
         self.size = tuple(side + 2 * margin for side in self.size)
         self.background = 20 + self.pictures.crop(self.rng, VIEWS, *self.size) * np.float32(0.82)
 
@@ -61,13 +62,13 @@ class Stage:
         return second * self.pace * self.rate
 
     def visit(self, number, begin, stand, tall=None, camouflaged=False, there=False, place=None):
-        """Somebody comes in over an edge of the picture, stands for a while and leaves. Returns him and when he has
-        gone (second). stand: for how long. tall: his share of the height of the picture. there: he stands there
-        already. place: where, in pixels."""
+        """Adds a person who enters across an edge of the picture, stands for a while and leaves. Returns the person and
+        the second of leaving. stand: the duration of standing. tall: the person's share of the height of the picture.
+        there: the person already stands there at the start. place: the place in pixels."""
         rng, (width, height) = self.rng, self.size
         tall = int((tall or rng.uniform(0.36, 0.52)) * height)
         place, ground = place or (rng.uniform(0.3, 0.7) * width, rng.uniform(0.82, 0.96) * height)
-        step = rng.uniform(0.06, 0.085) * tall / self.pace  # pixels a frame: 1.1 to 1.5 m/s
+        step = rng.uniform(0.06, 0.085) * tall / self.pace  # pixels per frame: 1.1 to 1.5 m/s
         sides = [rng.choice((-1, 1)) for _ in range(2)]
         out = [(-0.35 * tall - 1 if side < 0 else width + 0.35 * tall) for side in sides]
         start = self.frame(begin)
@@ -115,8 +116,8 @@ class Stage:
 
 
 def grain(rng, picture, strength):
-    """Noise of a sensor: it grows with the light, and a camera's denoising has smoothed it a little. strength: in the
-    dark, 8-bit steps."""
+    """Sensor noise: it grows with the light, and the camera's denoising has smoothed it slightly. strength: in the
+    dark, in 8-bit steps."""
     noise = cv2.GaussianBlur(rng.standard_normal(picture.shape, dtype=np.float32), (3, 3), 0.6) * 1.6
     return noise * strength * np.sqrt(0.6 + np.maximum(picture, 0) * np.float32(1 / 160))
 
@@ -124,7 +125,7 @@ def grain(rng, picture, strength):
 # --------------------------------------------------------------------------------------------------------------- scenes
 
 def stands(stage):
-    """Three visits to a room that is empty between them. Everybody stands for 10 to 20 s; two have something of the
+    """Three visits to a room that is empty between them. Everybody stands for 10 to 20 s. Two wear something in the
     colour of the wall."""
     rng, now = stage.rng, 8
     for number in (1, 2, 3):
@@ -134,7 +135,7 @@ def stands(stage):
 
 
 def occupied(stage):
-    """Somebody stands there in the first frame and leaves; another one comes later."""
+    """A person who is there in the first frame leaves. Another person comes later."""
     stage.learn = 5
     _, gone = stage.visit(1, 0, stage.rng.uniform(15, 20), there=True)
     _, gone = stage.visit(2, gone + 12, stage.rng.uniform(4, 6))
@@ -142,7 +143,7 @@ def occupied(stage):
 
 
 def removed(stage):
-    """Somebody takes away what stood there from the start."""
+    """A person takes away a thing that was there from the start."""
     person, gone = stage.visit(1, 10, 4)
     thing = bag(stage.rng, stage.pictures, int(0.3 * person.height))
     taken, x, y = beside(person)
@@ -151,7 +152,7 @@ def removed(stage):
 
 
 def abandoned(stage):
-    """Somebody leaves a bag. Somebody else takes it away later."""
+    """A person leaves a bag, and another one takes it away later."""
     first, gone = stage.visit(1, 8, 4)
     put, x, y = beside(first)
     second, end = stage.visit(3, gone + stage.rng.uniform(15, 20), 4, place=first.path[1][1:])
@@ -163,20 +164,20 @@ def abandoned(stage):
 
 
 def beside(person):
-    """When somebody is in the middle of his stay, and the place of a bag then: frame, x, y."""
+    """The frame in the middle of a person's stay, and the place of a bag then: frame, x, y."""
     (start, x, y), (end, _, _) = person.path[1:3]
     return round((start + end) / 2), x + APART, y
 
 
 def carried(person, first, last):
-    """The path of what a person carries, from one frame to another."""
+    """The path of a thing that a person carries from one frame to another."""
     times = [first + 0.5] + [time for time, _, _ in person.path if first < time < last] + [last]
     return [(time, person.at(time)[0] + APART, person.at(time)[1]) for time in times]
 
 
 def soft_shadows(stage):
-    """People in low sun, on ground that is plain in one half and has detail in the other. Shadows are bluish and soft,
-    and no exact scaling."""
+    """People in low sun, on ground that is plain in one half and detailed in the other. Shadows are bluish and soft,
+    not exactly scaled."""
     rng, (width, height) = stage.rng, stage.size
     top = int(0.35 * height)
     detail = stage.pictures.crop(rng, GROUNDS, width, height - top, 0.3)
@@ -199,8 +200,8 @@ def soft_shadows(stage):
 
 
 def auto_exposure(changes):
-    """The camera's curve. changes: (frame, gain of the light, gamma, factors of blue and red) in order of time; linear
-    between them."""
+    """The camera's curve. changes: (frame, gain of the light, gamma, factors of blue and red) in order of time, with
+    linear interpolation between them."""
     times, *values = zip(*changes)
 
     def apply(picture, time):
@@ -217,15 +218,15 @@ def auto_exposure(changes):
 
 
 def exposure(stage):
-    """Steps and drifts of the exposure, of the contrast and of the white balance: in the empty room, and while somebody
-    stands there."""
+    """Steps and drifts of the exposure, the contrast and the white balance, in the empty room and while a person stands
+    there."""
     rng = stage.rng
     first = stage.visit(1, 34, 16, camouflaged=True)
     second = stage.visit(2, first[1] + 10, 6)
     stage.seconds = second[1] + 12
     changes, state = [(0, 1.0, 1.0, 1.0, 1.0)], (1.0, 1.0, 1.0, 1.0)
-    # Seconds at which a change begins: three in the empty room, three while the first one stands, as he leaves, and
-    # three later.
+    # The seconds at which changes begin: three in the empty room, three while the first person stands, one as the
+    # person leaves, and three later.
     stood = first[0].path[1][0] / stage.rate / stage.pace
     starts = [11, 16, 22, stood + 1, stood + 5, stood + 9, first[1] - 1, first[1] + 4, second[1] - 4, second[1] + 3]
     for i, start in enumerate(starts):
@@ -243,7 +244,7 @@ def exposure(stage):
 
 
 def lane(stage):
-    """A road with two lanes on which cars follow each other closely in both directions, from the first frame on."""
+    """A road with two lanes. Cars follow each other closely in both directions, from the first frame on."""
     rng, (width, height) = stage.rng, stage.size
     stage.rate, stage.seconds, stage.learn = 12, 60, 10
     top = int(0.4 * height)
@@ -255,7 +256,7 @@ def lane(stage):
     stage.line = 'gate: 0.5,0.35 0.5,0.99'
     way, number = rng.choice((-1, 1)), 1
     for sign, low, tall in ((way, 0.64 * height, 0.14 * height), (-way, 0.94 * height, 0.17 * height)):
-        step = rng.uniform(0.12, 0.16) * tall / stage.pace  # pixels a frame
+        step = rng.uniform(0.12, 0.16) * tall / stage.pace  # pixels per frame
         begin, end = (-3 * tall, width + 3 * tall)[::sign]
         lasts, frames = (width + 6 * tall) / step, stage.frame(stage.seconds)
         direction = 'left' if sign > 0 else 'right'  # as seen along the line, which goes down
@@ -274,7 +275,7 @@ def lane(stage):
 
 
 def codec(stage):
-    """People in a yard, through a noisy sensor and an encoder with few bits."""
+    """People in a yard, seen through a noisy sensor and an encoder with few bits."""
     stage.rate, stage.grain = 12, 4.0
     now = 8
     for number in range(1, 6):
@@ -284,7 +285,7 @@ def codec(stage):
 
 
 def lost(stage):
-    """Frames are missing: single ones, and up to 2.5 s of them."""
+    """Single frames and stretches of up to 2.5 s are missing."""
     rng, now = stage.rng, 8
     for number in (1, 2, 3):
         _, gone = stage.visit(number, now, (0, 10, 5)[number - 1])
@@ -297,7 +298,7 @@ def lost(stage):
 
 
 def switched(stage):
-    """A light that is switched every two seconds, without people and with them."""
+    """A light is switched every two seconds, without people and with them."""
     rng, (width, height) = stage.rng, stage.size
     off = np.clip(0.5 + 0.08 * smooth_field(rng, width, height, 2), 0.35, 0.7)[..., None]
     off = off * rng.uniform(0.92, 1.08, 3).astype(np.float32)
@@ -312,8 +313,8 @@ def switched(stage):
 
 
 def scene(name, seed, folder=None, width=320, height=240, pace=1.0):
-    """Makes a scene (`World`). pace: factor of all times, 1 or less. Raises ValueError if the name is not one
-    of SCENES."""
+    """Makes a scene (`World`). pace: factor for all times, at most 1. Raises ValueError if the name is not one of
+    SCENES."""
     if name not in SCENES:
         raise ValueError(f'{name} is not a scene: it must be one of {", ".join(SCENES)}')
     stage = Stage(name, seed, folder, width, height, pace)
@@ -327,7 +328,7 @@ def scene(name, seed, folder=None, width=320, height=240, pace=1.0):
 
 
 def encoded(stage):
-    """The frames of a stage as an encoder leaves them. About 0.1 bits a pixel."""
+    """The frames of a stage after an encoder with about 0.1 bits per pixel."""
     from motion_run import through_encoder
     frames = list(stage.frames())
     for frame, picture in zip(frames, through_encoder([frame.picture for frame in frames], stage.rate)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests the scenes of motion_quality.py, and runs it from end to end with settings that have a known outcome."""
+"""Tests the scenes of motion_quality.py, and runs the whole program with settings that have a known outcome."""
 import itertools
 import json
 import os
@@ -20,7 +20,7 @@ ROAD = 'preset=road'
 
 
 def scenes(seed):
-    """Name → the first frames of all scenes, small and fast."""
+    """Yields the name and the first frames of every scene, small and fast."""
     for name in motion_scenes.SCENES:
         yield name, list(motion_scenes.scene(name, seed, None, 160, 120, 72))
     for name in motion_world.SCENES:
@@ -36,7 +36,7 @@ class Scenes(unittest.TestCase):
                 self.assertFalse(np.array_equal(first[0].picture, other[0].picture))
 
     def test_the_truth_is_in_the_pictures(self):
-        """Objects, and nothing else, differ from the mean of the frames without objects."""
+        """Only objects differ from the mean of the frames without objects."""
         frames = list(motion_scenes.scene('plain', 1, None, 160, 120, 72))
         learn = round(motion_scenes.LEARN * len(frames))
         self.assertFalse(any(frame.ids.any() or frame.mixed.any() for frame in frames[:learn]))
@@ -84,10 +84,11 @@ class World(unittest.TestCase):
         return self.results[name]['visits'][f'{scene}, seed 1']
 
     def test_ghost(self):
-        """What is taken away differs from the first frame forever, but from the previous one only for a moment."""
+        """A thing that is taken away differs from the first frame forever, but from the previous frame only for a
+        moment."""
         first, previous = self.visits('cudadiff', 'removed'), self.visits(PREVIOUS, 'removed')
         self.assertEqual((first['episodes'], first['people'], first['motions']), (1, 1, 1))
-        self.assertAlmostEqual(first['ghost'], 19, delta=0.2)  # 20 s until the end of the scene, without the first one
+        self.assertAlmostEqual(first['ghost'], 19, delta=0.2)  # 20 s to the end of the scene, less the first
         self.assertLess(previous['ghost'], 0.5)
         self.assertGreater(self.results['cudadiff']['events'], self.results[PREVIOUS]['events'])
 
@@ -98,8 +99,8 @@ class World(unittest.TestCase):
             self.assertLessEqual(crossings['right'] + crossings['wrong'], crossings['reported'])
             self.assertEqual(self.results[name]['crossings'], crossings['reported'] / crossings['true'])
             self.assertEqual(self.visits(name, 'lane')['episodes'], 0)
-        # Vehicles are counted in their direction, though vehicles of the first frames are part of the first background.
-        # How many are found in a single clip as small as this is chance: half of them or more.
+        # Vehicles are counted by their direction, although vehicles of the first frames are part of the first
+        # background. In such a small clip the number found depends on chance: it must be at least half of them.
         crossings = self.visits(ROAD, 'lane')['crossings']
         self.assertGreaterEqual(crossings['right'], crossings['true'] / 2)
         self.assertLess(crossings['wrong'], 5)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-// The interface between bench_kernels and a peer library. Peers are in a separate shared object (peers.cu). It is
-// built on a machine with the peers' toolkit and loaded at run time, so the benchmark needs only a driver. The
-// interface is plain C, so that both sides may be built by different compilers.
+// The interface between bench_kernels and a peer library. Peers are in a separate shared object (peers.cu), built on a
+// machine with their toolkit and loaded at run time, so the benchmark needs only a driver. The interface is plain C, so
+// different compilers may build the two sides.
 
 struct CUstream_st;
 
@@ -21,8 +21,8 @@ struct PeerPictures {
   int src_pitch, dst_pitch, reference_pitch;  // bytes
 };
 
-// One implementation of an operation by a peer. bench_kernels times all entries that accept the work
-// and reports the fastest.
+// A peer's implementation of an operation. bench_kernels times all entries that accept the work and reports the
+// fastest.
 struct PeerEntry {
   const char* operation;
   const char* name;

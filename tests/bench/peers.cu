@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// NPP (CUDA 12.9 and newer: the functions that take a stream context) and CUB as peers of
-// bench_kernels. To compile it alone:
+// NPP (CUDA 12.9 and newer: the functions that take a stream context) and CUB as peers of bench_kernels. To compile it
+// alone:
 //   nvcc -O2 -arch=native -shared -Xcompiler -fPIC -cudart static peers.cu -o libcudavision-bench-npp.so
 //     -lnppial -lnppif -lnppist -lnppc
 #include <cuda_runtime_api.h>
@@ -119,7 +119,7 @@ int filter32f_border(const PeerWork* w, const PeerPictures* p, CUstream_st* stre
       [&] { return call(nppiFilterBorder32f_8u_C4R_Ctx); });
 }
 
-// No border handling: computes only pixels whose window is inside the picture.
+// Has no border handling: computes only pixels whose window is inside the picture.
 int filter32f(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   const Call c(*w, *p, stream);
   const NppiSize inner{w->width - w->taps + 1, w->height - w->taps + 1};
@@ -141,7 +141,7 @@ int integral(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   return nppiIntegral_8u32s_C1R_Ctx(c.src, c.src_pitch, static_cast<Npp32s*>(p->dst), pitch, c.size, 0, c.ctx);
 }
 
-// |src − reference|, alpha included.
+// |src − reference|, including alpha.
 int absolute_difference(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   const Call c(*w, *p, stream);
   const auto call = [&](auto function) {
@@ -152,7 +152,7 @@ int absolute_difference(const PeerWork* w, const PeerPictures* p, CUstream_st* s
       w->channels, [&] { return call(nppiAbsDiff_8u_C1R_Ctx); }, [&] { return call(nppiAbsDiff_8u_C4R_Ctx); });
 }
 
-// Operator over, for two pictures with alpha.
+// The operator `over` for two pictures with alpha.
 int alpha_composition(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   if (w->channels != 4) return peer_not_offered;
   const Call c(*w, *p, stream);
@@ -160,8 +160,8 @@ int alpha_composition(const PeerWork* w, const PeerPictures* p, CUstream_st* str
                                    c.dst, c.dst_pitch, c.size, NPPI_OP_ALPHA_OVER, c.ctx);
 }
 
-// Scratch memory on the device, whose size a peer chooses for each picture size.
-// The first call for a size allocates it and is not timed.
+// Scratch memory on the device. A peer chooses its size for each picture size. The first call for a size allocates it
+// and is not timed.
 class Scratch {
  public:
   // `ask` writes the number of bytes to its argument and returns an error code.
@@ -173,7 +173,7 @@ class Scratch {
     data_ = nullptr;
     if (const int error = int(ask(bytes_))) return error;
     if (const int error = int(cudaMalloc(&data_, bytes_ + 1)))
-      return error;  // never 0 bytes: CUB would take a null pointer for a size query
+      return error;  // never 0 bytes: CUB would treat a null pointer as a size query
     width_ = work.width;
     height_ = work.height;
     return 0;

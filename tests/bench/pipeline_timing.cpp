@@ -2,13 +2,12 @@
 // Times one pipeline, and prints a line of JSON:
 //   pipeline_timing [--runs N] [--rendered N] [--limit SECONDS] PIPELINE …
 // first_ms    for each run, the milliseconds from the state NULL to the first frame at the element named `last`, a
-//             sink. The first run includes all that a process does once (CUDA's own start, loading kernels);
-//             the others show what is kept.
+//             sink. The first run includes everything that a process does once (the start of CUDA, loading kernels);
+//             the other runs show what is reused.
 // latency_us  the microseconds from a frame's entry into the element named `timed`, if there is one, to its exit:
 //             median, 99th and 99.9th percentile, and worst of the last run.
 // rendered, dropped  the frames that the sink counted in the last run. With --rendered, the exit status is 1 if fewer
-//                    than N were
-//             rendered or any was dropped (a live mixer may make one more than its sources).
+//                    than N were rendered or any was dropped (a live mixer may make one more than its sources).
 #include <gst/gst.h>
 
 #include <algorithm>
@@ -65,7 +64,7 @@ bool probe(GstElement* pipeline, const char* element, const char* pad_name, GstP
   return true;
 }
 
-/// Plays the pipeline to its end. Returns whether it did.
+/// Plays the pipeline to its end. Returns whether it succeeded.
 bool play(GstElement* pipeline, Times& times, int limit) {
   times.start = g_get_monotonic_time();
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
@@ -83,7 +82,6 @@ bool play(GstElement* pipeline, Times& times, int limit) {
   return ended;
 }
 
-/// Reads how many frames the sink has rendered and dropped.
 void read_stats(GstElement* pipeline, guint64& rendered, guint64& dropped) {
   g_autoptr(GstElement) sink = gst_bin_get_by_name(GST_BIN(pipeline), "last");
   g_autoptr(GstStructure) stats = nullptr;

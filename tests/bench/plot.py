@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Draws the plots of docs/performance.md: plot.py FILE.json … FOLDER
 
-From bench_kernels' JSON, with cvcuda_peers.py's if it is given, time ÷ copy of the same bytes, of ours and the peers:
+From the JSON of bench_kernels, and of cvcuda_peers.py if given, it draws time ÷ copy of the same bytes, for this
+project and the peers:
 sizes.svg   against the size of the picture; radius.svg  against the radius; kernel.svg  against the size of the kernel
 Needs only Python.
 """
@@ -15,9 +16,9 @@ from xml.sax.saxutils import escape
 
 HUES = ('#4477aa', '#cc6677', '#228833')  # one for each operation in a plot
 WIDTH, HEIGHT, LEGEND, LINE = 470, 330, 250, 22  # of the axes, of the legend and of a line in it, in pixels
-# For each plot: title, the copy that times are divided by, and the operations: label, rows whose group is on the x
-# axis, and x of that group. Copies of small pictures by the system are mostly start-up, so sizes are compared with a
-# plain copy kernel.
+# For each plot: the title, the copy that times are divided by, and the operations: label, rows whose group is on the x
+# axis, and x of that group. System copies of small pictures are mostly start-up time, so `sizes` uses a plain copy
+# kernel.
 PLOTS = {
     'sizes.svg': ('Time ÷ copy against the size of the picture (GRAY8)', 'copy_kernel_us', [
         ('Gaussian, 5 taps', r'gaussian-5/GRAY8/(\w+)', None),
@@ -58,7 +59,7 @@ def curves(title, ticks, lines):
         out.append(f'<path d="M{at} {top} v{HEIGHT}" stroke="#eeeeee"/>'
                    f'<text x="{at}" y="{top + HEIGHT + 18}" text-anchor="middle" '
                    f'fill="#666666">{escape(str(label))}</text>')
-    # The legend has the order of the curves' greatest values.
+    # The legend is ordered by the largest values of the curves.
     for i, (label, colour, dashes, points) in enumerate(sorted(lines, key=lambda line: -max(y for _, y in line[3]))):
         style = f'stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}" fill="none"'
         places = [place(*point) for point in sorted(points)]
@@ -71,7 +72,7 @@ def curves(title, ticks, lines):
 
 
 def kernels(title, copy, operations, runs):
-    """runs: a row's name without its options → the counters of bench_kernels and of cvcuda_peers.py"""
+    """runs: the name of a row without its options → the counters of bench_kernels and of cvcuda_peers.py."""
     ticks, lines = {}, []
     for (operation, pattern, x_of), hue in zip(operations, HUES):
         points = {'real_time': [], 'peer_us': [], 'cvcuda_us': []}
@@ -92,11 +93,11 @@ def kernels(title, copy, operations, runs):
 
 
 def draw(*files):
-    """The files' names and contents, from the contents of JSON files."""
+    """The names and contents of the plots, from the contents of JSON files."""
     runs = {}
     for file in files:
         for run in file.get('benchmarks', []):
-            # Divided by the same copy as ours.
+            # all times are divided by the copy of bench_kernels
             times = {key: value for key, value in run.items() if 'cvcuda_us' not in run or key == 'cvcuda_us'}
             runs.setdefault('/'.join(run['name'].split('/')[:3]), {}).update(times)
     drawn = {name: kernels(title, copy, operations, runs) for name, (title, copy, operations) in PLOTS.items()}

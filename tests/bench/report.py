@@ -4,9 +4,9 @@
 
   report.py kernels.json [cvcuda.json]
 
-One row for each operation and format: at each size the time and its ratio to a copy of the same bytes, the limits at 8K
-(a ratio, or µs) and at 1080p (µs), and at 8K the ratio of the peer's time to ours. Values over their limit are bold.
-CV-CUDA has its own column.
+Each operation and format has a row: at each size the time and its ratio to a copy of the same bytes, the limits at 8K
+(a ratio, or µs) and at 1080p (µs), and at 8K the ratio of the peer's time to this project's. Values over their limit
+are bold. CV-CUDA has its own column.
 `report.py --rows BENCH_KERNELS PAGE` checks that the table of a page has the rows of bench_kernels, and no others.
 """
 import json
@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 SIZES = ('8K', '4K', '1080p')
-# Rows of cvcuda_peers.py without one of ours.
+# Rows of cvcuda_peers.py without a counterpart.
 CVCUDA_ALONE = [('median-3', 'GRAY8'), ('median-3', 'RGBA'), ('composite', 'RGB')]
 
 

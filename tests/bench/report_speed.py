@@ -5,9 +5,9 @@
   report_speed.py CLIP… [--rounds=3]
 
 For each clip, in turns: decode it; decode it and run cudadiff (preset=outdoor output=passthrough, no messages); write
-its report. Each is a process, with its start. Python keeps its compiled modules, as for users; the first round compiles
-them. Prints the best frames/s of each and its share of decoding, and the processor time likewise. GStreamer must find
-the plugin (GST_PLUGIN_PATH). Exit status 1, with one sentence on stderr, if one of them failed."""
+its report. Each step is a process, including its start. Python keeps its compiled modules, as for users; the first
+round compiles them. Prints the best frames/s of each and its ratio to decoding, and the same for processor time.
+GStreamer must find the plugin (GST_PLUGIN_PATH). Exit status 1, with one sentence on stderr, if a step failed."""
 import argparse
 import os
 import pathlib
@@ -28,7 +28,7 @@ ELEMENT = ("!", "queue", "!", "cudadiff", "preset=outdoor", "output=passthrough"
 
 def run(command, compiled):
     """Runs a command; Python keeps compiled modules in the folder `compiled`. Returns its seconds, its processor
-    seconds, and what it printed."""
+    seconds, and its output."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": compiled}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()

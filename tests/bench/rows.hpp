@@ -17,13 +17,13 @@ namespace cudavision::bench {
 /// Makes the work of a row, which runs on one slot of the ring and owns its plan.
 using Operation = std::function<Result<std::function<Status(const Slot&, Queue)>>(const Geometry&, Backend)>;
 
-/// The same work for peers. No peer does it if `operation` is null.
+/// The same work for peers. If `operation` is null, no peer can do it.
 struct PeerShape {
   const char* operation = nullptr;
   int taps = 1;
   std::vector<float> weights = {1};
   bool equal_too = false;  ///< the distribution of the samples matters, so peers are also timed on equal samples
-  /// The second picture of each slot is the first slot's; false: the one of diff_interval slots before.
+  /// Whether the second picture of each slot is from the first slot. Otherwise it is from diff_interval slots before.
   bool with_first = false;
 };
 
@@ -36,7 +36,7 @@ struct Row {
   double moved = 2;          ///< bytes read and written for each byte of the picture
   double must = 0;           ///< the limit at 8K for time ÷ copy, or for time ÷ floor if there is a floor; 0: none
   double must_us = 0;        ///< the limit at 8K in µs; 0: none
-  double must_us_1080p = 0;  ///< the limit for one frame of 1080p in µs; 0: none
+  double must_us_1080p = 0;  ///< the limit for one 1080p frame in µs; 0: none
   double multiplies = 0;     ///< multiply-adds for each filtered sample, if arithmetic is the floor; otherwise 0
   PeerShape peer = {};
   bool only_8k = false;
@@ -44,12 +44,12 @@ struct Row {
   int table_bytes = 0;     ///< bytes of an entry, if the result is a table instead of a picture
 };
 
-/// Frames to the reference. With this distance the L2 cache no longer holds the reference at 8K. Odd, because for RGBA
-/// the ring has two slots and the reference must be in the other one.
+/// The distance of the reference in frames. At this distance, the L2 cache no longer holds the reference at 8K. It is
+/// odd because the ring has two slots for RGBA, and the reference must be in the other one.
 constexpr int diff_interval = 3;
 
-/// Makes an Operation. `make(geometry, backend)` returns a plan or an error, `submit(plan, slot,
-/// queue)` runs the plan on a slot.
+/// Makes an Operation. `make(geometry, backend)` returns a plan or an error, `submit(plan, slot, queue)` runs the plan
+/// on a slot.
 template <typename Make, typename Submit>
 Operation operation(Make make, Submit submit) {
   return [=](const Geometry& geometry, Backend backend) -> Result<std::function<Status(const Slot&, Queue)>> {

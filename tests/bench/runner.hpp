@@ -16,9 +16,9 @@
 
 namespace cudavision::bench {
 
-/// The contents of the pictures of the ring: random samples; all samples equal (the worst case for histograms); one
-/// random picture, where each slot changes one band of `motion_bands` by 32 in 8-bit steps. So a sixteenth of the
-/// samples differs between two slots, and the mean of the ring is near the picture.
+/// The contents of the pictures in the ring. `random`: random samples. `equal`: all samples equal, the worst case for
+/// histograms. `motion`: one random picture, where each slot changes one of `motion_bands` bands by 32 in 8-bit steps,
+/// so a sixteenth of the samples differs between two slots, and the mean of the ring is close to the picture.
 enum class Data { random, equal, motion };
 constexpr int motion_bands = 32;
 /// Word i of all pictures. A picture has `period` words of samples of `sample_bytes`. The hash is Chris Wellons'
@@ -34,7 +34,6 @@ CUDAVISION_HOST_DEVICE inline std::uint32_t word_of(Data data, std::size_t i, st
   return x;
 }
 
-/// The pictures in one slot of the ring.
 struct Slot {
   Image src, dst;
 };
@@ -60,7 +59,7 @@ class Runner {
  public:
   virtual ~Runner() = default;
 
-  /// Divides the pools into a ring of pictures and fills the sources. The pools are larger than any cache. `dst_bytes`:
+  /// Divides the pools, which are larger than any cache, into a ring of pictures and fills the sources. `dst_bytes`:
   /// the minimum size of each destination, if that is more than a picture.
   virtual Status prepare(const Geometry& geometry, Data data, std::size_t dst_bytes = 0) = 0;
   const std::vector<Slot>& slots() const { return slots_; }
@@ -68,16 +67,16 @@ class Runner {
   /// Times `work` on slots 0 to ring − 1 in turn.
   virtual Result<Timing> time(const Work& work, int ring, const Budget& budget) = 0;
 
-  /// Times a copy that reads and writes `bytes`: with the system's function (cudaMemcpyAsync,
-  /// memcpy), or with a plain kernel.
+  /// Times a copy that reads and writes `bytes`, with the system's function (cudaMemcpyAsync, memcpy) or a plain
+  /// kernel.
   virtual Result<Timing> copy(std::size_t bytes) = 0;
   virtual Result<Timing> copy_kernel(std::size_t bytes) = 0;
 
-  /// Copies values to the backend's memory, where they stay until the next call. Returns nullptr if there is no room.
+  /// Copies values to the memory of the backend, where they stay until the next call. Returns nullptr if there is no
+  /// room.
   virtual const float* upload(const std::vector<float>& values) = 0;
   /// The budget for rows of this project.
   virtual Budget budget() const = 0;
-  /// The name of the device.
   virtual std::string device() const = 0;
 
  protected:
@@ -86,10 +85,10 @@ class Runner {
                  std::size_t dst_bytes);
 
   std::vector<Slot> slots_;
-  std::size_t picture_bytes_ = 0;  ///< from the source of a slot to the next one's, a multiple of 512
+  std::size_t picture_bytes_ = 0;  ///< distance between the sources of consecutive slots, a multiple of 512
 };
 
-/// Bytes of a picture's samples, without row padding.
+/// The number of bytes of a picture's samples, without row padding.
 std::size_t payload(const Geometry& geometry);
 double median(std::vector<double> values);
 

@@ -5,11 +5,11 @@
     sweep.py [--build FOLDER] [--pack FOLDER] [--rows REGEX] [--sizes LIST] OPERATION [FIELD …]
 
 A field of kernels/OPERATION/cuda_tuning.hpp lists its values in a comment:    int warps = 8;  // sweep: 4 8 16
-For each value the script compiles the operation with that one field changed (the header has it meanwhile) and runs its
-rows in bench_kernels (REGEX is a --benchmark_filter; default: OPERATION). It prints a table for each field, with the µs
-of each row for each value. A star marks the value in the tree. On a machine without a GPU, --pack writes the libraries
-to FOLDER. On a GPU host run FOLDER/run.sh BENCH_KERNELS [OPTION of bench_kernels …], with tests/bench/bench_kernels of
-the unpacked bundle of tests/gpu-bundle.sh.
+For each value the script compiles the operation with only that field changed (the header is changed meanwhile) and runs
+its rows in bench_kernels (REGEX is a --benchmark_filter; default: OPERATION). It prints a table for each field, with
+the µs of each row for each value. A star marks the value in the tree. On a machine without a GPU, --pack writes the
+libraries to FOLDER. On a GPU host run FOLDER/run.sh BENCH_KERNELS [OPTION of bench_kernels …], with
+tests/bench/bench_kernels of the unpacked bundle of tests/gpu-bundle.sh.
 """
 import argparse
 import json
@@ -47,7 +47,7 @@ def fields_of(header):
 
 
 def with_value(header, field, value):
-    """The header's text with another value of a field."""
+    """The text of the header with another value of a field."""
     lines = []
     for line in header.read_text(encoding="utf-8").splitlines(keepends=True):
         match = field_line.match(line.rstrip("\n"))
@@ -112,7 +112,7 @@ def main():
         for value in known[field][1]:
             print(f"compiling {field}={value}", file=sys.stderr)
             make_variant(build, header, field, value, folder / f"{field}={value}")
-    # As the tree has it, with the benchmark.
+    # The unchanged tree, with the benchmark.
     subprocess.run(["ninja", "-C", build, library, "tests/bench/bench_kernels"], check=True, stdout=subprocess.DEVNULL)
     (folder / "tree.json").write_text(json.dumps({field: known[field] for field in wanted}), encoding="utf-8")
     (folder / "rows").write_text((options.rows or options.operation) + "\n", encoding="utf-8")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// GstAnalyticsRelationMeta, which GStreamer has since 1.24.
+// GstAnalyticsRelationMeta, which GStreamer has from 1.24 on.
 #pragma once
 
 #include "tests/elements/harness.hpp"
@@ -9,7 +9,7 @@
 
 namespace cudavision::test {
 
-/// The whole of a meta as text: its detections, tracks and classes in order, then the relations.
+/// A whole meta as text: its detections, tracks and classes in order, then the relations.
 inline std::string text_of(GstBuffer* buffer) {
   GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(buffer);
   const guint length = meta ? guint(gst_analytics_relation_get_length(meta)) : 0;

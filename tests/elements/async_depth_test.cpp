@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The property async-depth: frames wait in the element while the GPU works on the next ones.
-// On the CPU backend no frame waits.
+// The property async-depth: frames wait in the element while the GPU works on later ones. On the CPU backend no frame
+// waits.
 #include <algorithm>
 #include <functional>
 
@@ -22,7 +22,7 @@ gsize bytes_of(const char* format) {
   return GST_VIDEO_INFO_SIZE(&video);
 }
 
-/// What came out of an element for one frame.
+/// The output of an element for one frame.
 struct Out {
   GstClockTime pts;
   bool discont;
@@ -30,8 +30,8 @@ struct Out {
   Picture picture;
 };
 
-/// Metas that stay with a buffer when it goes back to its pool do not count: GstVideoMeta, and from 1.24 on a
-/// GstAnalyticsRelationMeta, which is then empty.
+/// Counts the metas of a buffer, except those that stay with it when it returns to its pool: GstVideoMeta, and from
+/// 1.24 on an empty GstAnalyticsRelationMeta.
 guint count_metas(GstBuffer* buffer) {
   guint count = 0;
   gpointer cursor = nullptr;
@@ -40,7 +40,6 @@ guint count_metas(GstBuffer* buffer) {
   return count;
 }
 
-/// An element whose frames are counted.
 struct Stream {
   Rig rig;
   unsigned sent = 0;
@@ -48,7 +47,7 @@ struct Stream {
 
   Stream(const Run& run, const std::string& settings, guint depth)
       : rig(with_shared_context(make_element(run, settings + " async-depth=" + std::to_string(depth)), run)) {
-    gst_harness_set_live(rig.harness(), FALSE);  // frames of a live stream wait no longer than the latency says
+    gst_harness_set_live(rig.harness(), FALSE);  // frames of a live stream wait at most for the latency
   }
 
   GstFlowReturn send(bool discont = false, Buffer frame = nullptr) {
@@ -59,7 +58,7 @@ struct Stream {
     return gst_harness_push(rig.harness(), frame.release());
   }
   void event(GstEvent* event) { EXPECT(gst_harness_push_event(rig.harness(), event)); }
-  /// Takes the frames that have come out. Returns how many have in all.
+  /// Takes the frames that have come out. Returns their total number.
   std::size_t take() {
     while (GstBuffer* buffer = gst_harness_try_pull(rig.harness())) {
       const Buffer held(buffer);
@@ -80,7 +79,7 @@ void expect_same(const std::vector<Out>& actual, const std::vector<Out>& expecte
   }
 }
 
-/// Settings with which frames take different ways through the element.
+/// Settings that send frames through different paths of the element.
 std::vector<std::string> ways(const Run& run) {
   std::vector<std::string> all{""};
   if (const std::string& passing = profile(run.element).passing; !passing.empty()) all.push_back(passing);
@@ -101,7 +100,7 @@ TEST(gives_the_same_frames, Each::run) {
         Stream stream(run, settings, depth);
         stream.rig.caps_alone(caps_of(format));
         for (int i = 0; i < 24; ++i) {
-          if (i == 13) {  // does not fit its caps
+          if (i == 13) {  // this frame does not fit its caps
             stream.send(false, Buffer(gst_buffer_new_and_alloc(10)));
             continue;
           }
@@ -209,7 +208,7 @@ TEST(does_not_hold_live_frames_without_a_framerate, Each::run) {
   }
 }
 
-/// A camera that stalls, or that is slower than its caps say, sends no frame that would let the ones out that wait.
+/// If a camera stalls, or is slower than its caps say, no frame arrives to push out the waiting ones.
 TEST(lets_live_frames_out_if_no_frame_follows, Each::run) {
   for (const std::string& settings : ways(run)) {
     at(settings);
@@ -219,7 +218,7 @@ TEST(lets_live_frames_out_if_no_frame_follows, Each::run) {
     for (unsigned round = 0; round < 3; ++round) {
       for (int i = 0; i < 2; ++i) EXPECT_EQ(stream.send(), GST_FLOW_OK);
       for (int i = 0; i < 2; ++i) {
-        const Buffer frame(gst_harness_pull(stream.rig.harness()));  // waits for a minute
+        const Buffer frame(gst_harness_pull(stream.rig.harness()));  // waits up to a minute
         EXPECT(frame);
         EXPECT_EQ(GST_BUFFER_PTS(frame.get()), (2 * round + unsigned(i)) * duration);
       }
@@ -229,8 +228,8 @@ TEST(lets_live_frames_out_if_no_frame_follows, Each::run) {
   }
 }
 
-/// As an application that replaces an element while it plays: the thread that sends EOS also stops the element, when
-/// EOS comes out. The frames that waited take longer than their latency to go on.
+/// An application replaces an element while it plays: the thread that sends EOS stops the element when EOS comes out.
+/// The waiting frames take longer than their latency.
 TEST(can_be_stopped_by_the_thread_that_drains_it, Each::run) {
   Stream stream(run, "", 3);
   gst_harness_set_live(stream.rig.harness(), TRUE);
@@ -251,7 +250,7 @@ TEST(can_be_stopped_by_the_thread_that_drains_it, Each::run) {
   EXPECT_EQ(stream.take(), 2);
 }
 
-/// Frames that wait are frames of downstream's pool.
+/// Waiting frames come from the pool of downstream.
 TEST(needs_no_more_frames_than_the_pool_downstream_has, Each::run) {
   for (guint most : {2u, 20u}) {
     at(std::to_string(most) + " frames");

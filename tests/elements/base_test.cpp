@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests parts of gst/base: the base class of filters, with an element that looks at what the base class does while it
-// calls the element; caps, also in builds without CUDA; Deadline; Polled; the time between frames.
+// Tests parts of gst/base: the base class of filters, with an element that checks what the base class does while it
+// calls the element; caps, including builds without CUDA; Deadline; Polled; the time between frames.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -14,7 +14,7 @@
 #include "gst/base/poller.hpp"
 #include "tests/elements/expect.hpp"
 
-// Included last, because its macro fail() breaks C++ headers.
+// included last, because its macro fail() breaks C++ headers
 #include <gst/check/gstcheck.h>
 #include <gst/check/gstharness.h>
 
@@ -32,7 +32,7 @@ struct Watching : Processor {
   Status submit(const FrameJob&) override { return {}; }
 };
 
-/// Whether somebody holds the object lock of the element.
+/// Whether the object lock of the element is held.
 bool is_locked() {
   if (!GST_OBJECT_TRYLOCK(element)) return true;
   GST_OBJECT_UNLOCK(element);
@@ -52,15 +52,15 @@ struct WatchingElement : PictureFilter {
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext&) {
     ++plans;
     with_lock += is_locked();
-    // Another change, while the plan for the one before is made.
+    // another change while the plan for the previous change is made
     if (plans == 2) g_object_set(element, "size", 3, nullptr);
     expect(settings.size == (plans == 1 ? 0u : plans == 2 ? 2u : 3u), "a plan is made from one state of the settings");
     return FilterPlan{std::make_unique<Watching>(), {}};
   }
 };
 
-/// Making a plan can take long: kernels are loaded, and the GPU is waited for.
-/// Reading and setting properties must not wait for it.
+/// Making a plan can be slow, because kernels are loaded and the GPU is waited for. Reading and setting properties must
+/// not wait for it.
 void makes_plans_without_the_object_lock() {
   element = gst_element_factory_make("watching", nullptr);
   gst_object_ref_sink(element);
@@ -104,7 +104,7 @@ void leaves_out_memory_that_it_cannot_use() {
     }
 }
 
-/// Whether the element `last` of a pipeline would answer a caps query with CUDA memory alone.
+/// Whether the element `last` of a pipeline would answer a caps query with CUDA memory only.
 bool insists(GstElement* pipeline) {
   g_autoptr(GstElement) last = gst_bin_get_by_name(GST_BIN(pipeline), "last");
   g_autoptr(GstPad) sink = gst_element_get_static_pad(last, "sink");
@@ -122,7 +122,8 @@ void asks_other_branches_each_time() {
   }
 }
 
-/// An element with several inputs may mix memories, also if another input comes while its pads are looked at.
+/// An element with several inputs may mix memories. It is recognised even if its second input appears while its pads
+/// are examined.
 void notices_an_input_that_comes_meanwhile() {
   for (bool comes : {false, true}) {
     g_autoptr(GstElement) pipeline = gst_parse_launch("identity ! funnel name=f ! fakesink name=last", nullptr);
@@ -141,7 +142,7 @@ void notices_an_input_that_comes_meanwhile() {
 
 using namespace std::chrono_literals;
 
-/// Waits until a condition is true; fails the test if that takes a minute.
+/// Waits until a condition is true, at most a minute. Returns whether it became true.
 template <typename F>
 bool comes_true(F&& condition) {
   for (const auto late = Deadline::Clock::now() + 60s; !condition() && Deadline::Clock::now() < late;)
@@ -166,7 +167,7 @@ void calls_at_the_deadline() {
   expect(comes_true([&] { return calls == 2; }), "a deadline can be set again");
   for (const auto& later : {Deadline::Time(), Deadline::Time(Deadline::Clock::now() + 1h)}) {
     Deadline::Clock::time_point taken_back;
-    do {  // again if this thread was held up for so long
+    do {  // repeated if this thread was delayed that long
       calls = 0;
       taken_back = Deadline::Clock::now() + 50ms;
       deadline.set(taken_back);
@@ -204,7 +205,7 @@ void ends_in_the_function() {
   auto* deadline = new std::optional<Deadline>;
   deadline->emplace([&, deadline] {
     while (!is_set) std::this_thread::yield();
-    deadline->reset();  // as a probe that stops the element
+    deadline->reset();  // like a probe that stops the element
     delete deadline;
     ended = true;
     return Deadline::Time(Deadline::Clock::now());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests changes in cudablend while it plays (pads, caps, seeks, settings, threads),
-// and the limits of its properties and pads.
+// Tests changes in cudablend while it plays (pads, caps, seeks, settings, threads), and the limits of its properties
+// and pads.
 #include <atomic>
 #include <thread>
 #include <tuple>
@@ -33,12 +33,12 @@ TEST(changes_properties_while_playing, Each::run) {
   }
 }
 
-/// An application changes a property of a pad and of the element in turn.
-/// No frame shows the second change without the first.
+/// An application changes a property of a pad and a property of the element in turn. No frame shows the second change
+/// without the first.
 TEST(shows_settings_of_one_moment, Each::run) {
   constexpr int steps = 200, most_frames = 4000;
   Mixer mixer(run, "background=color", caps_text("RGB", {256, 1}), {caps_text("RGB", {1, 1})});
-  // Reading their settings takes some time.
+  // reading the settings of many pads takes some time
   for (int i = 1; i < 40; ++i) mixer.end(mixer.add(caps_text("RGB", {1, 1})));
   mixer.play();
   for (bool pad_first : {true, false}) {
@@ -61,7 +61,7 @@ TEST(shows_settings_of_one_moment, Each::run) {
       const int background = sample(shown, 1, 255, 0);
       int position = 0;
       while (position < 255 && sample(shown, 0, position, 0) != 255) ++position;
-      // Changes of the pad without the matching changes of the element.
+      // the number of changes of the pad without the matching change of the element
       const int ahead = (position - background + steps) % steps;
       if (ahead != 0 && ahead != (pad_first ? 1 : steps - 1))
         torn = "xpos=" + std::to_string(position) + " and background " + std::to_string(background) + " in frame " +
@@ -73,7 +73,7 @@ TEST(shows_settings_of_one_moment, Each::run) {
   }
 }
 
-/// Upstream asks for a pool right after it has sent caps, before the streaming thread has taken them.
+/// Upstream asks for a pool directly after sending caps, before the streaming thread has handled them.
 TEST(answers_the_first_allocation_query, Each::run) {
   for (int round = 0; round < 20; ++round) {
     at("round " + std::to_string(round));
@@ -102,7 +102,7 @@ TEST(answers_the_first_allocation_query, Each::run) {
 TEST(forgets_caps_without_a_frame_when_it_stops, Each::run) {
   Mixer mixer(run, "background=black", caps_text("RGB", {20, 20}), {caps_text("RGB", {20, 20})});
   mixer.add(caps_text("RGB", {20, 20}), "alpha=0");
-  // The base class negotiates again at the first frame, and then waits for the second.
+  // The base class negotiates again at the first frame, and then waits for the second one.
   const auto play_two_frames = [&] {
     mixer.play();
     for (int i = 0; i < 4; ++i) mixer.push(i % 2, flat(mixer.video(i % 2), {10, 20, 30}));
@@ -110,7 +110,7 @@ TEST(forgets_caps_without_a_frame_when_it_stops, Each::run) {
   };
   for (GstState state : {GST_STATE_READY, GST_STATE_NULL}) {
     play_two_frames();
-    // The element handles the caps in its own thread; no frame with them follows.
+    // The element handles the caps in its own thread. No frame with them follows.
     const Caps other(gst_caps_from_string(caps_text("NV12", {20, 20}).c_str()));
     EXPECT(gst_pad_send_event(mixer.pad(0), gst_event_new_caps(other.get())));
     g_usleep(50000);
@@ -121,7 +121,7 @@ TEST(forgets_caps_without_a_frame_when_it_stops, Each::run) {
   EXPECT(mixer.warning(0).text.empty());
 }
 
-/// The stream ends downstream while the caps of a pad are queued, and continues after a flush.
+/// The stream ends downstream while the caps of a pad are queued. It continues after a flush.
 TEST(keeps_caps_that_are_queued_at_the_end, Each::run) {
   Mixer mixer(run, "background=black", caps_text("RGB", {20, 20}), {caps_text("RGB", {20, 20})});
   static std::atomic<bool> pushes, ends;
@@ -186,7 +186,6 @@ TEST(waits_for_a_pad_that_comes_while_a_frame_is_composed, Each::run) {
   EXPECT_EQ(sample(shown, 0, 30, 10), 200);
 }
 
-/// Some threads request and release pads while another thread negotiates and composes.
 TEST(survives_pads_released_by_other_threads, Each::run) {
   for (bool ignore : {false, true}) {
     at(ignore ? "ignore-inactive-pads=true" : "");
@@ -230,7 +229,7 @@ TEST(survives_pads_released_by_other_threads, Each::run) {
       const gint64 late = g_get_monotonic_time() + gint64(patience / 1000);
       for (const int before = frames; frames < before + count; g_usleep(1000)) EXPECT(g_get_monotonic_time() < late);
     };
-    // A GstBin that changes its state while elements come and go may never reach PLAYING.
+    // A GstBin that changes its state while elements are added and removed may never reach PLAYING.
     EXPECT_EQ(gst_element_get_state(pipeline, nullptr, nullptr, patience), GST_STATE_CHANGE_SUCCESS);
     wait_for_frames(1);
     std::vector<GstPad*> idle;  // makes the list of pads longer
@@ -255,7 +254,7 @@ TEST(survives_pads_released_by_other_threads, Each::run) {
       g_autoptr(GstMessage) message =
           gst_bus_timed_pop_filtered(bus, patience, GstMessageType(GST_MESSAGE_ERROR | GST_MESSAGE_EOS));
       EXPECT(message);
-      EXPECT(GST_MESSAGE_SRC(message) != GST_OBJECT(element));  // (a source posts that it is no longer linked)
+      EXPECT(GST_MESSAGE_SRC(message) != GST_OBJECT(element));  // a source may report that it is no longer linked
       ended = GST_MESSAGE_TYPE(message) == GST_MESSAGE_EOS;
     }
     gst_element_set_state(pipeline, GST_STATE_NULL);
@@ -263,7 +262,7 @@ TEST(survives_pads_released_by_other_threads, Each::run) {
   }
 }
 
-/// The element waits for a pad without frames until the pad is released. Pads with frames can be released too.
+/// The element waits for a pad without frames until this pad is released. Pads with frames can also be released.
 TEST(continues_when_a_pad_is_released, Each::run) {
   Mixer mixer(run, "background=black", caps_text("RGBA", {64, 48}), {caps_text("RGBA", {64, 48})});
   mixer.play();
@@ -336,8 +335,8 @@ TEST(offers_all_formats_on_its_pads, Each::run) {
   }
 }
 
-/// Downstream wants another format from the second caps query of a negotiation on,
-/// like a capsfilter that is changed during the negotiation.
+/// From the second caps query of a negotiation on, downstream wants another format, like a capsfilter that is changed
+/// during the negotiation.
 TEST(negotiates_while_downstream_changes, Each::run) {
   Mixer mixer(run, "", caps_text("NV12", {40, 30}), {caps_text("RGB", {20, 14})});
   std::pair<Mixer*, bool> change{&mixer, false};
@@ -358,7 +357,7 @@ TEST(negotiates_while_downstream_changes, Each::run) {
   EXPECT(change.second);
 }
 
-/// The output format if downstream leaves a choice.
+/// Tests the output format where downstream allows several.
 TEST(chooses_its_output_format, Each::run) {
   struct Case {
     std::vector<std::string> pads;
@@ -375,7 +374,8 @@ TEST(chooses_its_output_format, Each::run) {
          "layout=grid gap=4",
          "",
          "RGB 132x104 25"},
-        // Variable rates: stills from jpegdec and imagefreeze, and some cameras. The output has a fixed rate.
+        // Variable rates come from stills of jpegdec and imagefreeze, and from some cameras. The output has a fixed
+        // rate.
         {{gray(0), gray(0)}, "", "", "GRAY8 16x8 25"},
         {{gray(0), gray(10)}, "", "", "GRAY8 16x8 10"},
         {{gray(0), gray(10)}, "", "video/x-raw,framerate=0/1,max-framerate=30/1", "GRAY8 16x8 30"},
@@ -410,7 +410,7 @@ TEST(follows_caps_changes_of_downstream, Each::run) {
     at(format);
     mixer.want(caps_text(format, size));
     Output output = shown();
-    // One frame may have had the old caps.
+    // One frame may have the old caps.
     for (int i = 0; i < 3 && output.video.width != size.width; ++i) output = shown();
     EXPECT_EQ(std::string(GST_VIDEO_INFO_NAME(&output.video)), std::string(format));
     EXPECT_WITHIN(
@@ -457,7 +457,7 @@ TEST(seeks_like_compositor, Each::run) {
   }
 }
 
-/// The base class would divide by the framerate of the output, which is not known yet.
+/// The base class would divide by the framerate of the output, which is not yet known.
 TEST(takes_lateness_before_its_caps_are_known, Each::run) {
   Mixer mixer(run, "", "", {caps_text("RGB", {32, 24})});
   mixer.play();
@@ -468,7 +468,7 @@ TEST(takes_lateness_before_its_caps_are_known, Each::run) {
   EXPECT_EQ(mixer.rest().size(), 1u);
 }
 
-/// The base class would make a segment that ends before it begins, which GStreamer answers with an assertion.
+/// The base class would make a segment that ends before it begins, which violates an assertion in GStreamer.
 TEST(refuses_a_seek_past_its_stop, Each::run) {
   Mixer mixer(run, "", caps_text("RGB", {32, 24}), {caps_text("RGB", {32, 24})});
   mixer.play();
@@ -485,7 +485,6 @@ namespace {
 /// Coordinates of navigation events.
 using Heard = std::vector<std::pair<double, double>>;
 
-/// Collects the navigation events that a pad sends upstream.
 void hear(GstPad* pad, Heard& heard) {
   gst_pad_add_probe(
       pad, GST_PAD_PROBE_TYPE_EVENT_UPSTREAM,
@@ -500,7 +499,6 @@ void hear(GstPad* pad, Heard& heard) {
       &heard, nullptr);
 }
 
-/// Moves the pointer over the output.
 void point(const Mixer& mixer, const Heard& places) {
   for (const auto& [x, y] : places) {
     GstStructure* structure =
@@ -512,8 +510,8 @@ void point(const Mixer& mixer, const Heard& places) {
 
 }  // namespace
 
-/// A pad gets the navigation events over its picture, in coordinates of that picture. A pad that ended before its caps
-/// came keeps its cell of the grid, but has no picture.
+/// A pad gets the navigation events over its picture, in the coordinates of that picture. A pad that ends before its
+/// caps arrive keeps its cell in the grid, but has no picture.
 TEST(passes_navigation_to_the_pad_below_the_pointer, Each::run) {
   for (bool empty : {false, true}) {
     at(empty ? "an empty cell" : "");
@@ -592,7 +590,7 @@ TEST(accepts_64_pads_and_no_more, Each::run) {
               }));
 }
 
-/// The base class frees a pad whose name is taken, and still uses it.
+/// The base class frees a pad whose name is already used, but then accesses it.
 TEST(refuses_the_name_of_a_pad_that_exists, Each::run) {
   Mixer mixer(run), other(run);
   const auto request = [](const Mixer& from, const char* name) {
@@ -623,7 +621,7 @@ TEST(refuses_the_name_of_a_pad_that_exists, Each::run) {
   }
   at("the same name");
   GstPad* second = nullptr;
-  ASSERT_CRITICAL(second = request(mixer, "sink_3"));  // GStreamer itself says that this is undefined
+  ASSERT_CRITICAL(second = request(mixer, "sink_3"));  // GStreamer declares this undefined
   EXPECT(!second);
   EXPECT_CONTAINS(mixer.warning(0).text, "sink_3 is the name of a pad that the element already has");
   EXPECT_EQ(GST_ELEMENT(mixer.element())->numsinkpads, 8);
@@ -661,7 +659,7 @@ TEST(warns_of_pads_without_a_cell, Each::run) {
     EXPECT_EQ(mixer.warning(0).text, std::string(c.text));
     for (int i = 0; i < 3; ++i) mixer.end(i);
     mixer.rest();
-    EXPECT_EQ(mixer.warning(0).text, "");  // posted only once
+    EXPECT_EQ(mixer.warning(0).text, "");
   }
 }
 
@@ -706,8 +704,8 @@ TEST(continues_when_a_live_source_sends_nothing, Each::run) {
     mixer.add(caps_text("RGB", {16, 16}), "xpos=8");  // gets no frames
     mixer.play();
     mixer.push(0, flat(mixer.video(0), {100}));
-    // GstVideoAggregator restarts if caps come after the first frame was due. Then the second frame has the timestamp
-    // of the first, also in compositor.
+    // GstVideoAggregator restarts if caps arrive after the first frame was due. The second frame then has the timestamp
+    // of the first, in compositor too.
     mixer.next(), mixer.next();
     GstClockTime last = mixer.next().pts;
     for (int i = 0; i < 5; ++i) {

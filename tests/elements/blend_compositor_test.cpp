@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Compares cudablend with GStreamer's compositor on the same frames: properties, pictures, scaling,
-// timing, gaps, interlacing.
+// Compares cudablend with GStreamer's compositor on the same frames: properties, pictures, scaling, timing, gaps,
+// interlacing.
 #include <algorithm>
 #include <thread>
 
@@ -31,7 +31,7 @@ TEST(has_every_property_of_compositor, Each::element) {
         GEnumValue* row =
             g_enum_get_value_by_nick(G_PARAM_SPEC_ENUM(same_spec)->enum_class, rows->values[i].value_nick);
         FAIL_UNLESS(row, "%s: there is no %s", where().c_str(), rows->values[i].value_nick);
-        EXPECT_EQ(row->value, rows->values[i].value);  // applications may use the numbers too
+        EXPECT_EQ(row->value, rows->values[i].value);  // applications may also use the numbers
       }
     });
   };
@@ -61,8 +61,8 @@ TEST(equals_compositor, Each::run) {
                            {caps_text(format, {40, 32}), with + "xpos=70 ypos=40 alpha=1"},
                            {caps_text(format, {40, 32}), with + "xpos=-12 ypos=-6 alpha=0.3"},
                            {caps_text(format, {16, 16}), with + "xpos=2 ypos=2 alpha=0"}},
-                          // compositor converts gray from another format at the end. If the sum of alpha exceeds its
-                          // maximum, compositor 1.22 wraps around to 0.
+                          // compositor makes gray from another format in its last step. compositor 1.22 wraps around to
+                          // 0 if the sum of alphas exceeds the maximum.
                           format == std::string("GRAY8") ? 2 : 1,
                           background != std::string("transparent") || op != std::string("add"));
       }
@@ -81,8 +81,8 @@ TEST(equals_compositor_in_order_and_size, Each::run) {
     const std::string out = caps_text(format, {96, 64});
     expect_compositor(run, "background=black", out, flats("zorder=9", "xpos=8 ypos=8 zorder=4", "xpos=20 zorder=5"));
     expect_compositor(run, "background=black", out, flats("zorder=3", "xpos=8 ypos=8 zorder=3", "xpos=20 zorder=3"));
-    // Original and scaled sizes. The scaling method has no effect on flat pictures,
-    // except that compositor changes some 120 to 122.
+    // Original and scaled sizes. The scaling method has no effect on flat pictures, except that compositor changes some
+    // values from 120 to 122.
     const int scaled_tolerance = 3;
     expect_compositor(run, "background=black", out,
                       flats("width=64 height=48", "width=20 xpos=40", "height=20 xpos=60 ypos=10 alpha=0.5"),
@@ -92,7 +92,7 @@ TEST(equals_compositor_in_order_and_size, Each::run) {
     expect_compositor(run, "background=black zero-size-is-unscaled=false", out,
                       flats("width=0 height=48", "width=-1 xpos=40", "xpos=60 height=0"), scaled_tolerance);
     if (format == std::string("I420") || format == std::string("NV12"))
-      continue;  // compositor supports only even positions for these
+      continue;  // compositor supports only even positions for these formats
     for (const char* box : {"width=60 height=60", "width=80 height=20", "width=20 height=64", "width=12",
                             "width=49 height=37", "width=7 height=31"}) {
       at(format + std::string(" ") + box);
@@ -105,7 +105,6 @@ TEST(equals_compositor_in_order_and_size, Each::run) {
 
 namespace {
 
-/// Compares both elements with one picture over another, scaled to `box` with this method.
 void expect_compositor_that_scales(const Run& run, const char* interpolation, GstVideoResamplerMethod method,
                                    const char* format, Size box, const std::string& pad, int tolerance) {
   at(interpolation + std::string(" ") + format + " to " + std::to_string(box.width) + "x" + std::to_string(box.height));
@@ -131,9 +130,9 @@ void expect_compositor_that_scales(const Run& run, const char* interpolation, Gs
 
 }  // namespace
 
-/// With nearest-pixel scaling the pictures are the same. (By default compositor uses a cubic filter.) Linear weights of
-/// compositor have only 6 or 7 bits. For 4-byte pixels and for planes it maps first pixel to first and last to last
-/// when it enlarges the width, so those formats are compared with a changed height only.
+/// With nearest-pixel scaling the pictures are equal. By default compositor uses a cubic filter. Its linear weights
+/// have only 6 or 7 bits. When it enlarges the width of 4-byte pixels or planes, it maps the first pixel to the first
+/// and the last to the last, so these formats are compared with a changed height only.
 TEST(equals_compositor_in_scaling, Each::run) {
   if (!have_compositor()) return;
   for (const char* format : {"RGBA", "BGRA", "RGB", "Y444"})
@@ -162,7 +161,7 @@ TEST(equals_compositor_in_the_size_of_the_output, Each::run) {
   for (const char* pad : {"", "width=60 height=40 sizing-policy=keep-aspect-ratio", "width=60 height=40"})
     expect_compositor(run, "background=black", caps_text("RGB", {96, 64}, ",pixel-aspect-ratio=1/1"),
                       {{caps_text("RGB", {20, 20}, wide), pad, {255, 0, 0}}});
-  // Downstream wants pixels of a shape. The size follows from it.
+  // Downstream requires a pixel aspect ratio, which determines the size.
   for (const char* shape : {"2/1", "1/3", "[2/1,4/1]", "{4/3,16/15}"}) {
     at(shape);
     expect_compositor(
@@ -215,7 +214,7 @@ namespace {
 
 /// Feeds a pad with one item for each letter of a script: '.' a frame, 'u' a frame of unknown duration, '-' a gap
 /// event, '?' a gap event of unknown duration, '=' an empty buffer with the GAP flag, 'm' an empty buffer with a
-/// missing-data meta, ' ' nothing, and a digit a gap event as long as so many frames.
+/// missing-data meta, ' ' nothing, and a digit a gap event with the length of that many frames.
 void perform(Mixer& mixer, int input, const std::string& script) {
   const GstClockTime step = frame_time;
   GstClockTime time = 0;
@@ -237,7 +236,7 @@ void perform(Mixer& mixer, int input, const std::string& script) {
   mixer.end(input);
 }
 
-/// Expects the frames of compositor for each case: the script of the lowest pad, or of two pads with "/" between.
+/// Expects the frames of compositor in each case: a script of the lowest pad, or of two pads separated by "/".
 void expect_compositor_performing(const Run& run, const std::vector<std::string>& cases,
                                   const std::string& beside = "xpos=8 alpha=0.5") {
   for (const std::string& scripts : cases)
@@ -279,7 +278,7 @@ TEST(equals_compositor_with_gaps, Each::run) {
 
 namespace {
 
-/// Waits for an error of the stream's format that names these parts.
+/// Waits for a stream format error that contains these texts.
 void expect_format_error(Mixer& mixer, const char* pad, const char* part) {
   const Message message = mixer.error(patience);
   EXPECT_EQ(message.domain, GST_STREAM_ERROR);
@@ -290,8 +289,7 @@ void expect_format_error(Mixer& mixer, const char* pad, const char* part) {
 
 }  // namespace
 
-/// (compositor posts no error itself. The source posts one when it sends its next frame,
-/// in some versions of GStreamer never.)
+/// compositor posts no error. The source posts one when it sends its next frame, but not in all versions of GStreamer.
 TEST(reports_a_frame_without_timestamp, Each::run) {
   for (int good : {0, 2}) {
     at("after " + std::to_string(good) + " frames");
@@ -315,7 +313,7 @@ TEST(reports_a_frame_without_timestamp, Each::run) {
   }
 }
 
-/// (compositor aborts.)
+/// compositor aborts here.
 TEST(reports_a_segment_that_cannot_be_placed_in_time, Each::run) {
   GstSegment bytes;
   gst_segment_init(&bytes, GST_FORMAT_BYTES);
@@ -329,7 +327,8 @@ TEST(reports_a_segment_that_cannot_be_placed_in_time, Each::run) {
   }
 }
 
-/// A pad's offset shifts its frames in time; frames before time 0 are dropped. (compositor aborts at negative offsets.)
+/// The offset of a pad shifts its frames in time. Frames before time 0 are dropped. compositor aborts at negative
+/// offsets.
 TEST(honours_pad_offsets, Each::run) {
   for (int offset : {-3, -1, 0, 2, -20}) {
     at("an offset of " + std::to_string(offset) + " frames");
@@ -358,7 +357,7 @@ TEST(honours_pad_offsets_in_segments, Each::run) {
   struct Case {
     double rate;
     int before;    // frames before running time 0
-    int first;     // the first frame that shows: the first one at running time 0
+    int first;     // the first visible frame, which has running time 0
     unsigned all;  // frames of output
   };
   for (const auto& [rate, before, first, count] :
@@ -370,10 +369,10 @@ TEST(honours_pad_offsets_in_segments, Each::run) {
     EXPECT(gst_pad_send_event(pad, new_segment([&, rate = rate, before = before](GstSegment& segment) {
                                 segment.rate = rate;
                                 segment.start = segment.time = 2 * frame_time, segment.stop = 10 * frame_time;
-                                // GStreamer would make another one of a pad's offset.
+                                // GStreamer would convert the offset of a pad to another one.
                                 if (rate < 0) segment.offset = guint64(before) * frame_time;
                               })));
-    std::thread source([&, forwards = rate > 0] {  // pushing a frame waits for the one before it
+    std::thread source([&, forwards = rate > 0] {  // pushing a frame waits for the previous one
       for (int i = 0; i < 12; ++i) {
         const int n = forwards ? i : 11 - i;
         const Buffer frame = timed(flat(mixer.video(0), {100 + n}), guint64(n) * frame_time);
@@ -431,7 +430,7 @@ TEST(equals_compositor_with_interlaced_pads, Each::run) {
         EXPECT_EQ(actual.size(), 6u);
         expect_same(actual, expected, 1);
         for (std::size_t n = 0; n < actual.size(); ++n) {
-          // compositor always outputs progressive caps if it may choose, and never sets field flags.
+          // compositor outputs progressive caps whenever downstream allows, and never sets field flags.
           if (!out.empty()) EXPECT(gst_video_info_is_equal(&actual[n].video, &expected[n].video));
           EXPECT_EQ(std::string(gst_video_interlace_mode_to_string(GST_VIDEO_INFO_INTERLACE_MODE(&actual[n].video))),
                     out.empty() ? mode : out);
@@ -441,8 +440,8 @@ TEST(equals_compositor_with_interlaced_pads, Each::run) {
       }
 }
 
-/// Pads with different interlace modes, from the start or after a change of caps.
-/// (compositor drops such pads or crashes.)
+/// Pads have different interlace modes, from the start or after a change of caps. compositor drops such pads or
+/// crashes.
 TEST(mixes_interlaced_and_progressive_pads, Each::run) {
   const auto made = [&](const std::string& format, const std::string& below, const std::string& above,
                         const std::string& out) {
@@ -481,7 +480,7 @@ TEST(mixes_interlaced_and_progressive_pads, Each::run) {
   }
 }
 
-/// New caps have no effect on the output until their first frame is due.
+/// New caps do not affect the output before their first frame is due.
 TEST(stays_progressive_while_interlaced_frames_wait, Each::run) {
   Mixer mixer(run, "background=black", "video/x-raw,interlace-mode=progressive",
               {caps_text("RGB", {32, 24}, ",interlace-mode=interleaved"), caps_text("RGB", {16, 12})});
@@ -554,7 +553,7 @@ TEST(equals_compositor_with_controlled_properties, Each::run) {
   }
   EXPECT_EQ(made[0].size(), 11u);
   expect_same(made[0], made[1], 1);
-  // The formula of a cross-fade.
+  // the formula of a cross-fade
   for (std::size_t n = 0; n < 11; ++n)
     EXPECT(std::abs(sample(made[0][n].shown(), 0, 25, 12) - 200 * double(n) / 10) <= 2);
 }

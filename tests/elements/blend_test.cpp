@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 
-#include <cstdio>
 #include <tuple>
 
 #include "tests/elements/mixer.hpp"
@@ -17,7 +16,7 @@ using namespace cudavision::test;
 
 namespace {
 
-/// As compositor divides: ORC's division rounds to nearest, and from version 0.4.39 on rounds down.
+/// The division that compositor uses: ORC rounds to nearest before 0.4.39, and down from 0.4.39 on.
 blend::Division division() {
   using Version = const char* (*)();
   const auto version = reinterpret_cast<Version>(dlsym(RTLD_DEFAULT, "orc_version_string"));
@@ -43,7 +42,7 @@ blend::Color color_of(const GstVideoInfo& video) {
           video.colorimetry.range == GST_VIDEO_COLOR_RANGE_16_235};
 }
 
-/// The picture that the plan makes of the first frames of layers. `pads`: their parameters.
+/// The picture that the plan makes from the first frames of layers, whose parameters are `pads`.
 Picture composed_by_plan(const std::string& out, const blend::Background& background, const std::vector<Layer>& layers,
                          std::vector<blend::Pad> pads) {
   const GstVideoInfo output = video_of(out);
@@ -156,7 +155,6 @@ TEST(honours_colorimetry, Each::run) {
 
 namespace {
 
-/// A frame of noise with a crop.
 Buffer cropped_noise(const GstVideoInfo& whole, const GstVideoRectangle& part) {
   Buffer frame = noise(whole, 3);
   add_crop(frame.get(), whole, part);
@@ -166,7 +164,7 @@ Buffer too_small_frame() { return Buffer(gst_buffer_new_allocate(nullptr, 100, n
 
 }  // namespace
 
-/// The metas of a pad's frame do not apply to the composed one.
+/// The metas of a pad's frame do not apply to the composed frame.
 TEST(scales_the_cropped_part, Each::run) {
   for (const char* format : {"RGB", "NV12"})
     for (const char* pad : {"width=50 height=31", "width=50 height=50 sizing-policy=keep-aspect-ratio",
@@ -174,7 +172,7 @@ TEST(scales_the_cropped_part, Each::run) {
       at(format + std::string(" ") + pad);
       const Size small{32, 20};
       const GstVideoInfo whole = video_info(format, {64, 48});
-      // A different part of the frame each time.
+      // a different part of each frame
       const auto part = [](int n) { return GstVideoRectangle{4 * n, 2 * n, 32, 20}; };
       Layer cropped(caps_text(format, small), pad, 5), cut_out = cropped;
       cropped.draw = [&](const GstVideoInfo&, int n) {
@@ -210,11 +208,11 @@ TEST(ends_a_stream_of_frames_that_do_not_fit, Each::run) {
   EXPECT_CONTAINS(mixer.error(5 * GST_SECOND).text, "sink_1: 30 frames in a row do not fit their caps: ");
 }
 
-/// Drops these frames as compositor does, with one warning for consecutive ones.
+/// Such frames are dropped, as in compositor, with one warning for consecutive ones.
 TEST(drops_frames_that_do_not_fit_their_caps, Each::run) {
   const Size size{32, 20};
   const GstVideoInfo whole = video_info("RGB", {64, 48});
-  // '+' a good frame, 'c' a crop beyond the frame, 's' a frame that is too small.
+  // '+' is a good frame, 'c' a crop outside the frame, and 's' a frame that is too small.
   const std::string shown = "+cs++s+ss+c";
   Mixer mixer(run, "background=black", caps_text("RGB", size), {caps_text("RGB", size), caps_text("RGB", size)});
   mixer.play();

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Which memory is chosen when other elements are between a maker of CUDA memory and an element of this plugin. Without
-// a GPU, both are played by elements of this test that negotiate in the same way. Their frames in "CUDA memory" are in
-// system memory in truth.
+// Tests which memory is chosen when other elements are between a producer of CUDA memory and an element of this plugin.
+// The test works without a GPU: its own elements negotiate as both do, and their "CUDA memory" is system memory.
 //   testupload   lists system memory first, as cudaupload does
-//   testfilter   negotiates as the filters of this plugin do if they use CUDA
-//   testtaker    a sink that answers as they do
+//   testfilter   negotiates as the filters of this plugin do when they use CUDA
+//   testtaker    a sink that answers as these filters do
 #include "gst/base/caps.hpp"
 
 #include <gst/base/gstbasesink.h>
@@ -27,7 +26,7 @@ using Upload = GstBaseTransform;
 using UploadClass = GstBaseTransformClass;
 G_DEFINE_TYPE(Upload, test_upload, GST_TYPE_BASE_TRANSFORM)
 
-/// As gst_cuda_memory_copy_transform_caps() of cudaupload.
+/// Follows gst_cuda_memory_copy_transform_caps() of cudaupload.
 GstCaps* upload_transform_caps(GstBaseTransform*, GstPadDirection direction, GstCaps* caps, GstCaps* filter) {
   GstCaps* other = gst_caps_copy(caps);
   for (guint i = 0; i < gst_caps_get_size(other); ++i)
@@ -122,7 +121,7 @@ GstPad* pad_of(GstElement* pipeline, const char* element, const char* name) {
 }
 
 /// Plays a pipeline to its end. Returns the memories that reached the takers a, b …, one letter for each: C(UDA),
-/// S(ystem), or - for none; or the error.
+/// S(ystem), or - for none. If there is an error, returns it instead.
 std::string memories(const std::string& text, guint takers = 1) {
   GError* error = nullptr;
   g_autoptr(GstElement) pipeline = gst_parse_launch(text.c_str(), &error);
@@ -166,7 +165,7 @@ void prefers_cuda_memory_in_chains() {
   expect_memories(
       (std::string("testupload ! queue ! tee name=t ! queue ! fakesink async=false  t. ! queue") + more).c_str(), "C");
   expect_memories((std::string("testupload ! videorate ! video/x-raw(ANY),framerate=60/1") + more).c_str(), "C");
-  // Two filters at one branch, and system memory at the other: filters convert.
+  // With two filters at one branch, and system memory at the other, the filters convert.
   expect_memories(
       "testupload ! tee name=t ! queue ! testfilter ! queue ! testtaker name=a  t. ! queue ! video/x-raw ! fakesink "
       "name=b  "
@@ -180,7 +179,7 @@ void knows_where_cuda_memory_begins() {
   expect_memories("testupload ! video/x-raw ! queue ! testtaker name=a", "S");
   expect_memories("testupload ! queue ! video/x-raw ! testtaker name=a", "S");
   expect_memories("testupload ! videoflip ! queue ! testtaker name=a", "S");
-  // A source of frames in system memory beside it: the memory does not alternate.
+  // A source of system memory plays beside it. The memory must not alternate.
   expect_memories(("testupload ! funnel name=f ! videorate ! video/x-raw(ANY),framerate=60/1 ! testtaker name=a " +
                    std::string(source) + "f.")
                       .c_str(),
@@ -203,7 +202,7 @@ void agrees_with_other_branches() {
       "testupload ! tee name=t ! queue ! videorate ! video/x-raw(ANY),framerate=60/1 ! testtaker name=a  "
       "t. ! queue ! video/x-raw(ANY),framerate=30/1 ! fakesink name=b",
       "CC");
-  // Nested, with the other branch at the first and at the second tee
+  // nested, with the other branch at the first and at the second tee
   expect_memories(
       "testupload ! tee name=t ! queue ! tee name=u ! queue ! testtaker name=a  u. ! queue ! testtaker name=b  "
       "t. ! queue ! video/x-raw ! fakesink name=c",
@@ -217,12 +216,12 @@ void agrees_with_other_branches() {
       "testupload ! tee name=t ! queue ! tee name=u ! queue ! testtaker name=a  u. ! queue ! testtaker name=b  "
       "t. ! queue ! videorate ! video/x-raw(ANY),framerate=60/1 ! testtaker name=c",
       "CCC");
-  // Formats in which only one branch takes CUDA memory
+  // formats for which only one branch accepts CUDA memory
   expect_memories(
       "testupload ! tee name=t ! queue ! testtaker name=a  "
       "t. ! queue ! video/x-raw(memory:CUDAMemory),format=RGBA;video/x-raw ! fakesink name=b",
       "SS");
-  // Branches above the maker of CUDA memory, and above a decoder
+  // branches before the producer of CUDA memory, and before a decoder
   expect_memories(
       "videoconvert ! pngenc ! tee name=t ! queue ! pngdec ! videoconvert ! video/x-raw,format=NV12,framerate=30/1 ! "
       "testupload ! "
@@ -231,12 +230,12 @@ void agrees_with_other_branches() {
       "C");
   expect_memories(
       "tee name=t ! queue ! testupload ! queue ! testtaker name=a  t. ! queue ! video/x-raw ! fakesink name=b", "CS");
-  // In bins
+  // in bins
   expect_memories(
       "testupload ! bin.( tee name=t ! queue ! testtaker name=a  t. ! queue ! video/x-raw ! fakesink name=b )", "SS");
 }
 
-/// Whether a pad of a pipeline in state NULL could be in CUDA memory for these frames.
+/// Whether a pad of a pipeline in state NULL could carry these frames in CUDA memory.
 bool could_be(const std::string& text, const char* element, const char* name, const char* frames) {
   GError* error = nullptr;
   g_autoptr(GstElement) pipeline = gst_parse_launch(text.c_str(), &error);
@@ -266,7 +265,7 @@ void finds_needless_copies() {
                            "tee name=t ! queue ! testtaker  t. ! queue ! video/x-raw ! fakesink"})
     after(text, false);
   after("testtaker", false, "video/x-raw(memory:CUDAMemory),format=NV12,width=64,height=48,framerate=30/1");
-  // Libgstcuda fails at this size.
+  // libgstcuda fails at this size
   after("testtaker", false, "video/x-raw,format=YUY2,width=63,height=48,framerate=30/1");
   after("testtaker", false, "video/x-other");
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Compares cudaconvolve with its plan.
 #include "kernels/convolve/convolve.hpp"
 
 #include "tests/elements/plans.hpp"
@@ -15,7 +14,7 @@ const Size size{61, 43};
 const std::vector<double> lopsided{1, 2, 3, 4, -5, 6, 7, 8, -9};  // all different, sum 17
 const std::string lopsided_text = "weights=<1,2,3,4,-5,6,7,8,-9> ";
 
-/// The parameters of the plan. `change` sets the parameters that are not the defaults.
+/// The parameters of the plan. `change` sets those that differ from the defaults.
 Params params_of(
     Preset preset, void (*change)(Params&) = [](Params&) {}) {
   Params params;
@@ -52,7 +51,7 @@ void set_weights(GstElement* element, GType type, const std::vector<double>& wei
 
 }  // namespace
 
-/// What gst-inspect gives as an example of weights can be used as it is.
+/// The example of weights in gst-inspect must be valid.
 TEST(accepts_the_weights_of_its_description, Each::run) {
   Rig rig(run);
   const std::string text =
@@ -115,7 +114,7 @@ TEST(applies_divisor_bias_and_absolute, Each::run) {
   for (const convolve::PresetInfo& preset : convolve::presets())
     expect_plan(run, std::string("preset=") + preset.nick,
                 params_of(preset.value == Preset::custom ? Preset::identity : preset.value));
-  // Without weights it copies.
+  // Without weights the element copies.
   expect_plan(run, "weights=<>", params_of(Preset::identity));
   expect_plan(run, "preset=custom kernel-width=63 anchor-x=62", params_of(Preset::identity));
   expect_plan(run, "preset=custom divisor=2 bias=3",
@@ -149,7 +148,7 @@ TEST(supports_every_border, Each::run) {
     Params params = params_of(Preset::sharpen_5);
     params.border = c.value;
     params.border_value.fill(c.samples);
-    // The element converts the border value to YUV: see gaussian_test.cpp.
+    // The element converts the border value to YUV, which gaussian_test.cpp tests.
     expect_plan(run, "preset=sharpen-5 border=" + std::string(c.border), params, {"GRAY8", "RGB", "GBR"});
   }
 }
@@ -163,7 +162,7 @@ TEST(warns_of_kernels_larger_than_the_frame, Each::run) {
   EXPECT_CONTAINS(warning.text, "4×3");
 }
 
-/// What gst-inspect says of the relief, and what the relief of a raised square is: bright where it faces the light.
+/// The description in gst-inspect must match the relief of a raised square, which is bright where it faces the light.
 TEST(embosses_with_the_light_that_it_names, Each::run) {
   Rig rig(run, "preset=emboss");
   auto* spec = G_PARAM_SPEC_ENUM(g_object_class_find_property(G_OBJECT_GET_CLASS(rig.element()), "preset"));
@@ -173,9 +172,9 @@ TEST(embosses_with_the_light_that_it_names, Each::run) {
   paint(rig.video(), frame, {8, 8, 16, 16}, 110);
   const cv::Mat relief = rig.filter(frame)[0];
   const auto at = [&](int x, int y) { return int(relief.at<guint16>(y, x)); };
-  // Its edges at the top and the left.
+  // the top and left edges
   for (int inside : {at(8, 8), at(15, 8), at(8, 15)}) EXPECT(inside > at(15, 15));
-  for (int inside : {at(23, 23), at(15, 23), at(23, 15)}) EXPECT(inside < at(15, 15));  // at the bottom and the right
+  for (int inside : {at(23, 23), at(15, 23), at(23, 15)}) EXPECT(inside < at(15, 15));  // the bottom and right edges
 }
 
 TEST(filters_alpha_only_if_asked, Each::run) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests that need a CUDA device: frames in device memory, CUDA contexts,
-// and the CUDA backend compared with the CPU backend.
+// Tests that need a CUDA device: frames in device memory, CUDA contexts, and the CUDA backend compared with the CPU
+// backend.
 #include <cstdio>
-#include <cstring>
 
 #include "backends.h"
 #include "tests/elements/harness.hpp"
@@ -20,8 +19,8 @@ const Size even{84, 66};  // for packed 4:2:2, where libgstcuda fails with an od
 
 Run on_cpu(const Run& run) { return {run.element, "cpu"}; }
 
-/// The expected result: the output of the element on the CPU, applied `times` times. The settings of the profiles are
-/// bit-exact on both backends.
+/// The expected result: the output of the element on the CPU, applied `times` times. With the settings of the profiles,
+/// both backends give the same bits.
 Picture expected_of(const Run& run, const GstVideoInfo& video, const Buffer& frame, int times = 1) {
   Rig rig(on_cpu(run), "", caps_of(video));
   Buffer result(gst_buffer_copy_deep(frame.get()));
@@ -29,7 +28,7 @@ Picture expected_of(const Run& run, const GstVideoInfo& video, const Buffer& fra
   return picture(result.get(), video);
 }
 
-/// Runs a kernel that fails, after which CUDA answers each call in this context with an error.
+/// Runs a kernel that fails. After this, CUDA answers each call in this context with an error.
 void lose_gpu(GstCudaContext* context) {
   constexpr char ptx[] = ".version 6.4 .target sm_75 .address_size 64 .visible .entry fail() { trap; }";
   CUmodule module;
@@ -42,7 +41,7 @@ void lose_gpu(GstCudaContext* context) {
   gst_cuda_context_pop(nullptr);
 }
 
-/// The pipeline `first ! second`, with access to the pad between them.
+/// The pipeline `first ! second`, with access to the pad between the elements.
 struct Pair {
   GstElement *first, *second;
   Rig rig;
@@ -78,7 +77,7 @@ GstCudaContext* context_of(GstBuffer* buffer) {
   return GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0))->context;
 }
 
-/// The element's answer to a query for a CUDA context. nullptr: no answer.
+/// The element's answer to a query for a CUDA context; nullptr if there is none.
 GstCudaContext* context_of(GstElement* element) {
   g_autoptr(GstPad) pad = gst_element_get_static_pad(element, "src");
   g_autoptr(GstQuery) query = gst_query_new_context(GST_CUDA_CONTEXT_TYPE);
@@ -92,12 +91,12 @@ GstCudaContext* context_of(GstElement* element) {
   return found;
 }
 
-/// Makes the downstream peer accept only device memory.
+/// Makes the downstream peer accept device memory only.
 void want_cuda(const Rig& rig, const std::string& format) {
   gst_harness_set_sink_caps_str(rig.harness(), caps_text(format, size, "", cuda_memory).c_str());
 }
 
-/// While it exists, the GPU pauses for up to so many ms before random frames of the elements that start.
+/// While this object exists, the GPU pauses for up to this many ms before random frames of the elements that start.
 class LateStreams {
  public:
   explicit LateStreams(const char* ms) : already_(g_getenv(variable)) {
@@ -114,7 +113,6 @@ class LateStreams {
   const bool already_;
 };
 
-/// Copies `frame` to device memory of this context.
 Buffer uploaded(GstCudaContext* context, const GstVideoInfo& video, const Buffer& frame) {
   gst_cuda_memory_init_once();
   const Caps caps(gst_caps_from_string(caps_of(video, cuda_memory).c_str()));
@@ -193,7 +191,7 @@ TEST(gives_finished_frames_to_other_plugins, Each::run) {
 namespace {
 
 /// Settings with which an element passes frames on while the GPU still works on them, and settings with which it waits
-/// for results, which go into metas or into the picture.
+/// for results, which go into metas or the picture.
 struct Modes {
   std::vector<std::string> early, waiting;
 };
@@ -210,7 +208,7 @@ Modes modes(const Run& run) {
   return {{""}, {}};
 }
 
-/// The text of the next element message on the bus of a rig; empty if none comes within `wait`.
+/// The text of the next element message on the bus of a rig; empty if none arrives within `wait`.
 std::string next_message(const Rig& rig, GstClockTime wait = 0) {
   g_autoptr(GstBus) bus = gst_element_get_bus(rig.element());
   g_autoptr(GstMessage) message = gst_bus_timed_pop_filtered(bus, wait, GST_MESSAGE_ELEMENT);
@@ -222,10 +220,10 @@ std::string next_message(const Rig& rig, GstClockTime wait = 0) {
 }  // namespace
 
 TEST(does_not_wait_between_elements_in_cuda_memory, Each::run) {
-  constexpr int count = 8;  // frames; an element keeps the results of so many
+  constexpr int count = 8;  // number of frames; an element keeps this many results
   struct Found {
     int waits;
-    bool passes;  // the frames themselves go out
+    bool passes;  // whether the frames themselves are passed on
   };
   const auto play = [&](const std::string& settings) {
     at(settings);
@@ -236,9 +234,9 @@ TEST(does_not_wait_between_elements_in_cuda_memory, Each::run) {
     for (int i = 0; i < count; ++i)
       frames.push_back(uploaded(context_of(pair.first), pair.rig.video(), noise(pair.rig.video(), unsigned(i))));
     const GstBuffer* const first = frames[0].get();
-    results.push_back(pair.rig.push(std::move(frames[0])));  // allocates
+    results.push_back(pair.rig.push(std::move(frames[0])));  // this allocates
     const bool passes = results[0].get() == first;
-    LineCount waits("waits for the GPU");  // on the host
+    LineCount waits("waits for the GPU");  // waits on the host
     for (int i = 1; i < count; ++i) results.push_back(pair.rig.push(std::move(frames[std::size_t(i)])));
     return Found{waits.take(), passes};
   };
@@ -252,8 +250,8 @@ TEST(does_not_wait_between_elements_in_cuda_memory, Each::run) {
 
 namespace {
 
-/// Reads the first plane of a frame in its own stream, as an element of another plugin does with GStreamer 1.22:
-/// at once, because there it gets finished frames only.
+/// Reads the first plane of a frame in its own stream without waiting. An element of another plugin may do so with
+/// GStreamer 1.22, where it gets only finished frames.
 std::vector<guint8> read_at_once(GstBuffer* buffer, const GstVideoInfo& video) {
   const std::size_t width = std::size_t(GST_VIDEO_INFO_WIDTH(&video)),
                     height = std::size_t(GST_VIDEO_INFO_HEIGHT(&video));
@@ -281,13 +279,13 @@ std::vector<guint8> read_at_once(GstBuffer* buffer, const GstVideoInfo& video) {
 
 }  // namespace
 
-/// The neighbour before the element has learnt that the element takes unfinished frames. When these begin to pass
-/// through, they must be finished for the one after it.
+/// The preceding element has learned that this element accepts unfinished frames. When they begin to pass through, they
+/// must be finished for the next element.
 TEST(passes_finished_frames_when_it_changes_to_passthrough, Each::run) {
   const std::pair<const char*, const char*> changes[] = {{"output=difference attach-roi=false", "output=passthrough"},
                                                          {"equalize=true", "equalize=false"}};
   const int change = run.element == "cudadiff" ? 0 : run.element == "cudahistogram" ? 1 : -1;
-  // Since 1.24 memory has a stream, which readers follow.
+  // From 1.24 on, memory has a stream, which readers follow.
   if (change < 0 || cudavision::compat::running_minor() >= 24) return;
   const LateStreams late("30");
   const Run before{"cudagaussian", run.backend};
@@ -308,12 +306,12 @@ TEST(passes_finished_frames_when_it_changes_to_passthrough, Each::run) {
   }
 }
 
-/// Frames may go on before their results are there: the messages follow them in order.
+/// Frames may be pushed before their results are known. The messages follow in the same order.
 TEST(posts_the_messages_of_the_cpu, Each::run) {
   for (const std::string& settings : modes(run).early) {
     at(settings);
     std::vector<std::string> texts[2];
-    std::size_t before_the_end = 0;  // messages
+    std::size_t before_the_end = 0;  // number of messages
     for (bool on_gpu : {false, true}) {
       Rig rig(on_gpu ? run : on_cpu(run), settings);
       gst_harness_set_sink_caps_str(rig.harness(), caps_text("NV12", size, "", on_gpu ? cuda_memory : nullptr).c_str());
@@ -330,7 +328,7 @@ TEST(posts_the_messages_of_the_cpu, Each::run) {
         if (!text.empty()) texts[on_gpu].push_back(text);
         return !text.empty();
       };
-      if (on_gpu)  // without a next frame and without the end of the stream
+      if (on_gpu)  // without another frame and without the end of the stream
         while (texts[1].size() < before_the_end && hear(5 * GST_SECOND)) continue;
       else
         while (hear(0)) ++before_the_end;
@@ -342,7 +340,7 @@ TEST(posts_the_messages_of_the_cpu, Each::run) {
   }
 }
 
-/// The pad before the element claims that it could make CUDA memory, and never does.
+/// The preceding pad claims that it can make CUDA memory, but never does.
 TEST(says_once_that_frames_are_copied, Each::run) {
   const auto claim = +[](GstPad* pad, GstObject* parent, GstQuery* query) -> gboolean {
     if (GST_QUERY_TYPE(query) != GST_QUERY_CAPS) return gst_pad_query_default(pad, parent, query);
@@ -379,7 +377,8 @@ TEST(says_once_that_frames_are_copied, Each::run) {
     }
 }
 
-/// The GPU pauses before random frames. Frames whose memory is used too early or too late would differ.
+/// The GPU pauses before random frames. If the memory of a frame were used too early or too late, the frame would
+/// differ.
 TEST(keeps_frames_apart_while_streams_are_late, Each::run) {
   const LateStreams late("3");
   for (const char* format : {"NV12", "RGBA"}) {
@@ -401,7 +400,7 @@ TEST(keeps_frames_apart_while_streams_are_late, Each::run) {
   }
 }
 
-/// Memories that come again and again are page-locked. Those that overlap a locked one are partly locked.
+/// Memories that are used repeatedly are page-locked. A memory that overlaps a locked one is partly locked.
 TEST(takes_windows_of_one_picture, Each::run) {
   const Size own{160, 120};
   const GstVideoInfo video = video_info("RGBA", own);
@@ -471,7 +470,7 @@ TEST(uses_the_applications_context, Each::run) {
   gst_object_unref(context);
 }
 
-/// Tests this before the first frame. Neighbours ask each other for a context; other elements ask the bin. With two
+/// Tested before the first frame. Neighbours ask each other for a context; other elements ask the bin. With two
 /// contexts, frames would go through system memory.
 TEST(makes_no_second_context, Each::run) {
   for (const char* other : {run.element.c_str(), "cudablend"})
@@ -500,7 +499,7 @@ TEST(accepts_frames_of_other_contexts, Each::run) {
       rig.caps(caps_text(format, size, "", cuda_memory));
       for (unsigned i = 0; i < 6; ++i) {
         GstCudaContext* context = contexts[i / 2 % 2];
-        // The remembered frame is lost with the other context.
+        // the remembered frame is lost with the other context
         if (i % 2 == 0 && profile(run.element).remembers) rig.push(uploaded(context, rig.video(), black(rig.video())));
         const Buffer frame = noise(rig.video(), i);
         const Buffer result = rig.push(uploaded(context, rig.video(), frame));
@@ -508,7 +507,7 @@ TEST(accepts_frames_of_other_contexts, Each::run) {
         EXPECT_SAME(picture(result.get(), rig.video()), expected_of(run, rig.video(), frame));
       }
     }
-  // Two elements, each with its own context.
+  // two elements, each with its own context
   GstElement *first = make_element(run), *second = make_element(run);
   give(first, contexts[0]);
   give(second, contexts[1]);
@@ -521,8 +520,8 @@ TEST(accepts_frames_of_other_contexts, Each::run) {
   for (GstCudaContext* context : contexts) gst_object_unref(context);
 }
 
-/// Crops of frames in CUDA memory that begin inside of groups of pixels. What passes has its crop applied where it
-/// leaves in system memory.
+/// Crops of frames in CUDA memory that begin inside groups of pixels. In passthrough, the crop is applied where the
+/// frame leaves in system memory.
 TEST(honours_crops_of_each_parity_on_the_device, Each::run) {
   GstCudaContext* context = new_context();
   const std::string& passing = profile(run.element).passing;
@@ -613,8 +612,7 @@ TEST(drops_device_frames_with_a_wrong_meta, Each::run) {
 
 namespace {
 
-/// The frames of cudablend for two pads that get frames of noise. With CUDA,
-/// the frames of each pad are in its own context.
+/// The output of cudablend for two pads with frames of noise. With CUDA, each pad has frames in its own context.
 std::vector<Picture> blended(const char* backend, GstCudaContext* const* contexts) {
   constexpr int count = 12;
   GstElement* pipeline =
@@ -690,8 +688,8 @@ TEST(exchanges_frames_between_devices, Each::run) {
   }
 }
 
-// A kernel that fails ends a context for the rest of the process, as a GPU that falls off the bus does. No frame comes
-// out that is not right, nothing waits forever, and the element says why and stops.
+// After a failed kernel, the context is lost for the rest of the process, as when a GPU falls off the bus. The element
+// outputs no wrong frame, never hangs, reports the reason and stops.
 TEST(says_that_the_gpu_is_lost, Each::run) {
   if (!own_process()) return;
   GstCudaContext* context = new_context();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The objects of cudadiff: ids, zones and lines, and the messages of what objects do.
-// Scenes are bright squares on a dark background.
+// The objects of cudadiff: ids, zones and lines, and messages about objects. Scenes are bright squares on a dark
+// background.
 #include <malloc.h>
 
 #include <algorithm>
@@ -15,12 +15,11 @@ using namespace cudavision::test;
 namespace {
 
 constexpr GstClockTime frame_time = 40 * GST_MSECOND;
-/// The adaptive background, which is told what to learn.
+/// The adaptive background, which the tracker steers.
 const std::string automatic = "reference=background preset=indoor";
 
 using Box = cv::Rect;
 
-/// A region of interest, with the fields of its parameter.
 struct Roi : Told {
   explicit Roi(GstVideoRegionOfInterestMeta* roi)
       : Told(gst_video_region_of_interest_meta_get_param(roi, "motion")), box(box_of(roi)), meta_id(roi->id) {
@@ -38,7 +37,6 @@ std::vector<Roi> rois(GstBuffer* buffer) {
   return all;
 }
 
-/// A message about an object.
 struct Said : Told {
   explicit Said(const Told& message) : Told(message) {
     EXPECT_EQ(name(), "cudadiff");
@@ -47,7 +45,7 @@ struct Said : Told {
   }
   std::string kind() const { return text("event"); }
   guint id() const { return count("id"); }
-  /// "enter 1 door"
+  /// for example "enter 1 door"
   std::string story() const {
     std::string all = kind() + " " + std::to_string(id());
     for (const char* field : {"zone", "line", "direction"})
@@ -56,7 +54,7 @@ struct Said : Told {
   }
 };
 
-/// The element between two pads, with 25 frames a second. Frames are compared with the first one.
+/// The element between two pads, at 25 frames per second. Frames are compared with the first one.
 struct Player : Rig {
   explicit Player(const Run& run, const std::string& settings = "", Size frame = {320, 240})
       : Rig(run, "reference=first attach-roi=true output=passthrough gap=0.2 " + settings) {
@@ -75,7 +73,8 @@ struct Player : Rig {
   }
   std::vector<Roi> look(const std::vector<Box>& squares) { return rois(play(squares).get()); }
 
-  /// Takes the messages since the last call: those about objects, and the events of all, with spaces between them.
+  /// Takes the messages since the last call. Returns those about objects; `all` gets the events of all, separated by
+  /// spaces.
   std::vector<Said> events(std::string* all = nullptr) {
     std::vector<Said> result;
     for (const Told& message : messages_of(element())) {
@@ -122,7 +121,7 @@ void push_segment(const Player& player, double rate, GstClockTime start, GstCloc
                                 })));
 }
 
-/// All times in the messages and metas of an object are stream times, however fast frames are played.
+/// All times in the messages and metas of an object are stream times, at any playback rate.
 TEST(tells_stream_times_at_every_rate, Each::run) {
   for (const double rate : {1.0, 0.5, 2.0, 8.0, -1.0, -2.0, -0.5}) {
     at(std::to_string(rate));
@@ -158,11 +157,11 @@ TEST(tells_stream_times_at_every_rate, Each::run) {
   }
 }
 
-/// As where the clock of a camera is set, and where a clip is looped.
+/// Timestamps jump when the clock of a camera is set, and when a clip is looped.
 TEST(tells_how_long_a_visit_was_where_timestamps_step, Each::run) {
   struct Case {
     const char* what;
-    double step;  ///< seconds of stream time from the fifth frame of the visit to the sixth
+    double step;  ///< seconds of stream time from the fifth to the sixth frame of the visit
     bool segment;
     double seconds;
   };
@@ -194,8 +193,8 @@ TEST(tells_how_long_a_visit_was_where_timestamps_step, Each::run) {
   }
 }
 
-/// A GAP event says that no frame comes: who was gone in the last frame leaves when it is due,
-/// not with the next frame. Who was there stays.
+/// A GAP event says that no frame comes. An object that was missing in the last frame then leaves when its time is
+/// over, not with the next frame. An object that was visible stays.
 TEST(tells_who_leaves_in_a_gap, Each::run) {
   for (const std::string& zones : {std::string(), std::string(" zones=\"left: 0.0,0.0 0.5,0.0 0.5,1.0 0.0,1.0\"")}) {
     at(zones);
@@ -210,7 +209,7 @@ TEST(tells_who_leaves_in_a_gap, Each::run) {
     EXPECT_EQ(player.stories(), "enter 1" + where);
     EXPECT_EQ(gap(10 * GST_SECOND), "");
     for (int i = 10; i < 15; ++i) player.play({{32 + 4 * i, 64, 48, 48}});
-    EXPECT_EQ(player.stories(), "");  // a frame came early: it is still the same one
+    EXPECT_EQ(player.stories(), "");  // the next frame came soon, so it is the same object
     player.play({});
     EXPECT_EQ(gap(100 * GST_MSECOND), "");
     EXPECT_EQ(gap(300 * GST_MSECOND), "leave 1" + where);
@@ -219,7 +218,7 @@ TEST(tells_who_leaves_in_a_gap, Each::run) {
     for (int i = 0; i < 5; ++i) player.play({{4 * i, 64, 48, 48}});
     EXPECT_EQ(player.stories(), "enter 2" + where);
   }
-  // Who walked out of the zone, and is still seen, leaves it.
+  // An object that walked out of the zone, but is still visible, leaves the zone.
   Player player(run, "track-hold=0.2 zones=\"left: 0.0,0.0 0.5,0.0 0.5,1.0 0.0,1.0\"");
   player.play({});
   for (int i = 0; i < 10; ++i) player.play({{80 + 8 * i, 64, 48, 48}});
@@ -245,7 +244,7 @@ TEST(tells_who_stops_and_goes_on, Each::run) {
     const std::vector<Said> moving = player.events();
     EXPECT_EQ(moving.size(), 1u);
     EXPECT_EQ(moving[0].story(), "moving 1");
-    // Within half of its side from there.
+    // It turned within half of its side from there.
     EXPECT(moving[0].time("since") >= stands - 4 * frame_time && moving[0].time("since") <= stands);
     EXPECT(!player.look({{264, 64, 48, 48}})[0].flag("stopped"));
     for (int i = 0; i < 40; ++i) player.play({});
@@ -282,7 +281,8 @@ TEST(says_what_was_taken_away, Each::run) {
   EXPECT_EQ(player.look({}).size(), 0u);  // the place is background now
 }
 
-/// A ghost ends within a few frames at every frame rate: decisions are not delayed by a number of frames alone.
+/// At every frame rate a ghost disappears within a few frames: decisions must not be delayed by a number of frames
+/// alone.
 TEST(forgets_ghosts_at_low_rates_too, Each::run) {
   for (const GstClockTime step : {40 * GST_MSECOND, 500 * GST_MSECOND, GST_SECOND}) {
     at(show(step));
@@ -302,14 +302,14 @@ TEST(forgets_ghosts_at_low_rates_too, Each::run) {
   }
 }
 
-/// A flush, and not what was decided before it, says what the background may learn.
+/// After a flush, earlier decisions about what the background may learn have no effect.
 TEST(says_the_same_again_after_a_flush, Each::run) {
   Player player(run, automatic + " track-hold=0.2 output=mask");
   const auto story = [&] {
     std::string text;
     for (int i = 0; i < 110; ++i) {
       std::vector<Box> squares{{136, 64, 48, 48}};
-      if (i < 4) squares.push_back({80, 160, 40, 52});  // where the object is when the last round ends
+      if (i < 4) squares.push_back({80, 160, 40, 52});  // the position of the object at the end of the previous round
       if (i > 50) squares = {{std::min(4 * (i - 50), 80), 160, 40, 52}};
       for (const Roi& roi : player.look(squares)) text += show(roi.box) + (roi.flag("held") ? " held\n" : "\n");
     }
@@ -412,7 +412,7 @@ TEST(attaches_objects, Each::run) {
     EXPECT_EQ(all[1].count("id"), i < 2 ? 0 : 2);
     EXPECT_EQ(all[1].texts("zones"), 176 - 16 * i + 31 >= 120 ? "low,right" : "right");
   }
-  // The object that is not seen moves on.
+  // The hidden object continues to move.
   int y = 64;
   for (int i = 0; i < 6; ++i) {
     const std::vector<Roi> all = player.look({{8, 16, 32, 32}});
@@ -441,7 +441,7 @@ TEST(attaches_the_same_as_analytics, Each::run) {
       const std::vector<Roi> same = rois(frame.get());
       EXPECT_EQ(same.size(), track ? 2 : squares.size());
       std::string expected, relations;
-      int number = 0;  // in the meta
+      int number = 0;  // number in the meta
       for (const Roi& roi : same) {
         expected += "motion " + show(roi.box.x) + "," + show(roi.box.y) + " " + show(roi.box.width) + "×" +
                     show(roi.box.height) + " turned 0 " + show(gfloat(roi.number("score"))) + "; ";
@@ -462,7 +462,7 @@ TEST(attaches_the_same_as_analytics, Each::run) {
 // Zones and lines -----------------------------------------------------------------------------------------------------
 
 TEST(tells_zones, Each::run) {
-  // From the left to the right, below the middle: through the door, and then the hall, which share an edge.
+  // The path goes from left to right below the middle, through the door and then the hall, which share an edge.
   Player player(run,
                 "track-hold=0.1 zones=\"door: 64,100 160,100 160,240 64,240; hall: 0.5,0.0 1.0,0.0 1.0,1.0 0.5,1.0\"");
   player.play({});
@@ -472,7 +472,7 @@ TEST(tells_zones, Each::run) {
   std::vector<std::string> texts;
   for (const Said& e : events) texts.push_back(e.story());
   EXPECT(texts == (std::vector<std::string>{"enter 1 door", "enter 1 hall", "leave 1 door", "leave 1 hall"}));
-  // The middle of its lower edge is at 16 + 8 i, or up to half a cell beside.
+  // The middle of its lower edge is at 16 + 8 i, with an error of up to half a cell.
   const auto frame_of = [](guint64 time) { return int(time / frame_time) - 1; };
   EXPECT(std::abs(16 + 8 * frame_of(events[0].time("entered")) - 64) <= 16);
   EXPECT(std::abs(16 + 8 * frame_of(events[1].time("entered")) - 160) <= 16);
@@ -480,7 +480,7 @@ TEST(tells_zones, Each::run) {
   EXPECT_EQ(events[2].time("entered"), events[0].time("entered"));
   EXPECT_EQ(events[3].time("left"), 30 * frame_time);
   EXPECT_EQ(events[0].time("stream-time"),
-            events[0].time("entered"));  // posted with its frame: the object was confirmed before
+            events[0].time("entered"));  // posted with its frame, because the object was already confirmed
 }
 
 TEST(counts_who_crosses_a_line, Each::run) {
@@ -490,7 +490,7 @@ TEST(counts_who_crosses_a_line, Each::run) {
     for (int i = 0; i <= 20; ++i) player.play({{from + (to - from) * i / 20, 112, 32, 32}});
     for (int i = 0; i < 5; ++i) player.play({});
   };
-  // Seen from above to below, the right of the gate is the left of the picture.
+  // The walk goes down the picture, so its right side is the left side of the picture.
   walk(16, 256);
   walk(256, 16);
   walk(16, 256);
@@ -553,7 +553,7 @@ TEST(gives_each_enter_its_leave, Each::run) {
     }
 }
 
-/// Objects are predicted over the time of the frames that are missing.
+/// Objects are predicted over the duration of missing frames.
 TEST(follows_objects_where_frames_are_missing, Each::run) {
   for (const bool marked : {false, true})
     for (int missing : {1, 10}) {
@@ -573,7 +573,7 @@ TEST(follows_objects_where_frames_are_missing, Each::run) {
     }
 }
 
-/// An object that is missing after a gap is gone when its hold time is over.
+/// An object that is missing after a gap ends when its hold time is over.
 TEST(ends_objects_that_go_where_frames_are_missing, Each::run) {
   Player player(run);
   player.play({});
@@ -606,7 +606,7 @@ TEST(forgets_ten_thousand_objects, Each::run) {
     if (round == 20) used = mallinfo2().uordblks;
   }
   EXPECT_EQ(*ids.rbegin(), ids.size());
-  const std::size_t of_ids = 200 * ids.size();  // what this test itself keeps
+  const std::size_t of_ids = 200 * ids.size();  // used by this test itself
   EXPECT(mallinfo2().uordblks < used + of_ids + 200000);
 }
 

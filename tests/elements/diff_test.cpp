@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Compares cudadiff with its plan, and tests its messages, its references and its settings.
+// Compares cudadiff with its plan, and tests its messages, references and settings.
 #include "kernels/diff/diff.hpp"
 
 #include <algorithm>
@@ -16,10 +16,9 @@ namespace {
 
 const Size size{96, 64};
 constexpr GstClockTime frame_time = 40 * GST_MSECOND;
-/// Resets the settings that the profile needs for the shared tests,
-/// and switches off what tests of whole frames would meet.
+/// Resets the settings that the profile needs for the shared tests. Disables light-change-ratio, because these tests
+/// change most of a frame.
 const std::string defaults = "reference=previous attach-roi=true light-change-ratio=0 ";
-/// All choices of `reference`.
 constexpr const char* references[] = {"previous", "first", "background", "mog2", "median"};
 
 /// A region: its box, its area in cells, and its score.
@@ -51,7 +50,7 @@ struct Said : Told {
   }
 };
 
-/// The messages about frames since the last call. (Messages about objects have their own tests: diff_objects_test.cpp.)
+/// The messages about frames since the last call. diff_objects_test.cpp tests messages about objects.
 std::vector<Said> said_by(const Rig& rig) {
   std::vector<Said> all;
   for (const Told& message : messages_of(rig.element()))
@@ -85,7 +84,7 @@ Buffer square(const GstVideoInfo& video, const cv::Rect& rect = {}, int value = 
   return squares(video, {rect}, value, background);
 }
 
-/// The element between two pads. Timestamps follow a clip with 25 frames per second.
+/// The element between two pads. Timestamps match a clip with 25 frames per second.
 struct Player : Rig {
   explicit Player(const Run& run, const std::string& settings = "", const std::string& format = "GRAY8")
       : Rig(run, defaults + settings) {
@@ -97,7 +96,7 @@ struct Player : Rig {
     return push(timed(std::move(frame), time));
   }
   Buffer play(Buffer frame) { return play(std::move(frame), now); }
-  /// Plays five frames without motion, and one in which motion begins.
+  /// Plays five frames without motion, then one in which motion begins.
   void begin_motion() {
     for (int i = 0; i < 5; ++i) play(square(video()));
     play(square(video(), {32, 16, 32, 32}));
@@ -134,7 +133,7 @@ class Beside {
     params.cell_threshold = rules.cell_threshold;
     plan_ = made(diff::make(params, geometry_of(video), Backend::cpu));
   }
-  /// Compares a frame, and returns the output with the boxes of regions.
+  /// Compares a frame. Returns the output with the boxes of regions.
   Picture show(const Buffer& frame) {
     const Buffer out(gst_buffer_copy_deep(frame.get()));
     {
@@ -277,7 +276,7 @@ TEST(changes_output_while_playing, Each::run) {
   set(player.element(), "output=difference");
   cv::Mat expected;
   cv::absdiff(pa[0], pb[0], expected);
-  EXPECT_SAME(player.show(copy(b)), Picture({expected}));  // compared with the frame that passed through before
+  EXPECT_SAME(player.show(copy(b)), Picture({expected}));  // compared with the previous frame, which passed through
   set(player.element(), "output=passthrough");
   EXPECT_SAME(player.show(copy(a)), pa);
 }
@@ -296,8 +295,8 @@ TEST(keeps_its_reference_when_settings_change, Each::run) {
   }
 }
 
-/// A queue that drops frames marks the next one as a discontinuity,
-/// and so does a source that lost packets. The scene is the same.
+/// A queue that drops frames marks the next one as a discontinuity, and so does a source that lost packets. The scene
+/// does not change.
 TEST(goes_on_where_frames_are_missing, Each::run) {
   for (const char* reference : references)
     for (const char* output : {"mask", "overlay", "passthrough"})
@@ -335,16 +334,16 @@ TEST(restarts_when_the_stream_was_away, Each::run) {
       EXPECT_EQ(events_of(said), expected);
       if (said[0].event() != "end") continue;
       EXPECT_EQ(said[0].time("timestamp"),
-                begin.time("timestamp"));  // the end has the times and results of the last frame before
+                begin.time("timestamp"));  // `end` has the times and results of the last frame
       EXPECT_EQ(said[0].number("changed-ratio"), begin.number("changed-ratio"));
       EXPECT_EQ(said[0].regions(), begin.regions());
       EXPECT_EQ(said[1].number("changed-ratio"), 0.0);
     }
 }
 
-/// The frames of a time-lapse are not missing: only what is longer than its own interval is.
+/// In a time-lapse, frames are missing only if the distance exceeds its own interval.
 TEST(compares_the_pictures_of_a_time_lapse, Each::run) {
-  for (const char* rate : {"0/1", "1/120", "1/3600", "25/1"})  // what the caps say, which may be wrong
+  for (const char* rate : {"0/1", "1/120", "1/3600", "25/1"})  // framerates in the caps, which may be wrong
     for (const GstClockTime interval : {120 * GST_SECOND, 3600 * GST_SECOND})
       for (const char* output : {"mask", "overlay", "passthrough"}) {
         at(std::string(rate) + " " + output + " " + std::to_string(interval / GST_SECOND));
@@ -356,10 +355,10 @@ TEST(compares_the_pictures_of_a_time_lapse, Each::run) {
           player.play(std::move(frame), now);
           return player.events();
         };
-        for (int i = 0; i < 6; ++i)  // pictures come a little early or late
+        for (int i = 0; i < 6; ++i)  // pictures are slightly early or late
           EXPECT_EQ(after(interval + (i % 3) * 10 * GST_SECOND, square(player.video())), "none");
         EXPECT_EQ(after(interval, square(player.video(), {0, 0, 24, 24})), "begin");
-        EXPECT_EQ(after(2 * interval, square(player.video(), {40, 0, 24, 24})), "motion");  // one is missing
+        EXPECT_EQ(after(2 * interval, square(player.video(), {40, 0, 24, 24})), "motion");  // one frame is missing
         EXPECT_EQ(after(5 * GST_SECOND, square(player.video(), {40, 0, 24, 24})), "motion");
         EXPECT_EQ(after(interval, square(player.video(), {40, 0, 24, 24})), "motion");
         EXPECT_EQ(after(4 * interval, square(player.video(), {40, 0, 24, 24})), "end none");
@@ -432,13 +431,13 @@ TEST(posts_the_times_of_frames, Each::run) {
 }
 
 TEST(keeps_the_largest_regions, Each::run) {
-  // Cells of 16 pixels: four regions of one cell, two of them half full, and one region of two cells.
+  // With cells of 16 pixels, there are four regions of one cell, two of them half full, and one region of two cells.
   const std::vector<cv::Rect> rects{{0, 0, 16, 8}, {32, 0, 16, 16}, {64, 0, 16, 8}, {0, 32, 32, 16}, {64, 32, 16, 16}};
   const Found half{rects[0], 1, 0.5}, full{rects[1], 1, 1}, other_half{rects[2], 1, 0.5}, two{rects[3], 2, 1},
       other_full{rects[4], 1, 1};
   const std::vector<std::vector<Found>> kept{{two},
                                              {two, full},
-                                             // Of equal regions the first is kept; the order does not change.
+                                             // Of equal regions the first is kept. The order does not change.
                                              {two, full, other_full},
                                              {two, half, full, other_full},
                                              {two, half, full, other_half, other_full}};
@@ -476,7 +475,7 @@ TEST(warns_of_masked_regions_outside_the_frame, Each::run) {
     EXPECT_CONTAINS(warning.text, std::string("mask-regions has ") + off);
     EXPECT_CONTAINS(warning.text, "96×64");
     player.play(square(player.video()));
-    EXPECT_EQ(player.warning().text, "");  // posted only once
+    EXPECT_EQ(player.warning().text, "");
   }
 }
 
@@ -486,12 +485,12 @@ guint number(gpointer object, const char* property) {
   return value;
 }
 
-/// The frame becomes smaller than places in pixels: they have no effect until they fit again; a warning names them.
-/// Other settings can change meanwhile, and a place that never fitted is refused.
+/// The frame becomes smaller than places given in pixels. They have no effect until they fit again, and a warning names
+/// them. Other settings can change meanwhile. A place that never fitted is refused.
 TEST(survives_a_change_of_size_with_places_in_pixels, Each::run) {
   const std::string large = caps_text("NV12", {320, 240}), little = caps_text("NV12", {160, 120});
   const std::string end =
-      ", outside of the frame of 160×120: it has no effect until it fits; coordinates as shares of the frame, such as "
+      ", outside the frame of 160×120: it has no effect until it fits; coordinates as shares of the frame, such as "
       "0.5, fit every size";
   for (const auto& [settings, text] : std::vector<std::pair<const char*, std::string>>{
            {"zones=\"door: 200,0 320,0 320,240; all: 0.0,0.0 1.0,0.0 1.0,1.0\"",
@@ -530,7 +529,7 @@ TEST(presets_leave_what_is_set_by_hand, Each::run) {
   for (const char* settings :
        {"threshold=20 preset=outdoor", "preset=outdoor threshold=20", "preset=low-light threshold=20 preset=outdoor"}) {
     at(settings);
-    Rig rig(run, settings);  // the profile sets reference=first by hand
+    Rig rig(run, settings);  // the profile sets reference=first explicitly
     gpointer element = rig.element();
     EXPECT_EQ(get_enum(element, "preset"), "outdoor");
     EXPECT_EQ(get_enum(element, "reference"), "first");
@@ -548,7 +547,7 @@ TEST(presets_leave_what_is_set_by_hand, Each::run) {
     EXPECT_EQ(number(element, "min-area"), 1u);
     EXPECT_EQ(number(element, "cell-size"), 16u);
   }
-  Rig rig(run, "min-area=1 preset=indoor");  // the default, but set by hand
+  Rig rig(run, "min-area=1 preset=indoor");  // the default value, but set explicitly
   EXPECT_EQ(number(rig.element(), "min-area"), 1u);
 }
 
@@ -562,8 +561,8 @@ TEST(presets_notify_what_they_change, Each::run) {
   const auto count = [](const char* name) { return std::count(notified.begin(), notified.end(), name); };
   EXPECT_EQ(count("preset"), 1);
   EXPECT_EQ(count("min-area"), 1);
-  EXPECT_EQ(count("threshold"), 0);  // set by hand
-  EXPECT_EQ(count("gain"), 0);       // as before
+  EXPECT_EQ(count("threshold"), 0);  // set explicitly
+  EXPECT_EQ(count("gain"), 0);       // unchanged
 }
 
 TEST(a_refused_setting_is_not_set_by_hand, Each::run) {
@@ -627,7 +626,7 @@ TEST(presets_find_motion_of_any_size, Each::run) {
 TEST(posts_the_begin_and_end_of_motion, Each::run) {
   struct Case {
     const char *settings, *clip, *events;  ///< clip: 'm' is a frame with motion, '.' one without, and '/' EOS
-    guint began = 0, last = 0;             ///< numbers of frames, as the message `end` says
+    guint began = 0, last = 0;             ///< frame numbers in the message `end`
   };
   for (const Case& c :
        {Case{"gap=0.1", "..m......", "none none begin motion motion end none none none", 2, 2},
@@ -662,7 +661,7 @@ TEST(posts_the_begin_and_end_of_motion, Each::run) {
     }
 }
 
-/// A wall without a pattern that repeats, seen by a camera that was moved by (x, y); `other`: another wall.
+/// A wall without a repeating pattern, seen by a camera that moved by (x, y). With `other`, it is a different wall.
 Buffer wall(const GstVideoInfo& video, int x, int y, bool other = false, bool infrared = false) {
   const auto corner = [&](int u, int v) {
     const unsigned hash = (unsigned(u + 50) * 374761393u + unsigned(v + 50) * 668265263u + 99u * other) * 1274126177u;
@@ -702,7 +701,7 @@ TEST(tells_a_camera_that_moves_from_motion, Each::run) {
   play(4, 6, 2);
   play(5, 6, 2, false, true);
   EXPECT_EQ(player.events(), "light");
-  play(4, 6, 2);  // again so soon: it still is the same change
+  play(4, 6, 2);  // so soon, this still counts as the same change
   EXPECT_EQ(player.events(), "");
   play(4, 6, 2, true);
   EXPECT_EQ(player.events(), "scene");
@@ -736,7 +735,7 @@ TEST(reports_a_switch_of_the_light, Each::run) {
       EXPECT(said[0].number("mean-difference") > 50);
       EXPECT_EQ(said[0].regions().size(), 0u);
       EXPECT(rois(out.get()).empty());
-      EXPECT(player.motion());  // of the frames before
+      EXPECT(player.motion());  // of earlier frames
       EXPECT_EQ(player.changed_ratio(), 0.0);
       EXPECT_SAME(picture(out.get(), player.video()), all_of(player.video(), {mask ? 0 : 150}));
       for (int i = 0; i < 3; ++i) player.play(bright({}));
@@ -763,7 +762,7 @@ TEST(light_may_change_many_pixels_if_allowed, Each::run) {
 }
 
 TEST(counts_frames_without_times_by_the_framerate, Each::run) {
-  // Ten frames per second. Without a framerate in the caps, 25.
+  // Ten frames per second; 25 without a framerate in the caps.
   for (const auto& [rate, settings] : {std::pair{"10/1", "gap=0.2"}, {"0/1", "gap=0.08"}}) {
     at(rate);
     Player player(run, settings);
@@ -773,22 +772,22 @@ TEST(counts_frames_without_times_by_the_framerate, Each::run) {
   }
 }
 
-/// As if the frames that are missing had been there, if what is before them had no motion. A GAP event says that no
-/// frame comes: `end` is then posted when it is due, not with the next frame.
+/// Motion ends as if the missing frames had been there without motion. A GAP event says that no frame comes: `end` is
+/// then posted when it is due, not with the next frame.
 TEST(ends_motion_where_frames_are_missing, Each::run) {
   for (const auto& [x, away, now, then] : {std::tuple{40, 4 * GST_SECOND, "none begin motion", "motion"},
                                            {40, 6 * GST_SECOND, "none begin motion end", "begin"},
-                                           // The last frame moved.
+                                           // the last frame moved
                                            {0, 6 * GST_SECOND, "none begin motion", "motion"}})
     for (const char* settings : {"passthrough", "overlay", "passthrough message-interval=1000000000000"})
       for (bool gap : {false, true}) {
         at(std::to_string(x) + " " + std::to_string(away / GST_SECOND) + " " + settings + (gap ? " with gaps" : ""));
-        Player player(run, std::string("output=") + settings);  // gap=5
+        Player player(run, std::string("output=") + settings);  // gap is 5 s by default
         for (int at : {0, 40, x}) player.play(square(player.video(), {at, 0, 24, 24}));
         const GstClockTime began = player.now;
         for (GstClockTime time = began; gap && time < began + away; time += GST_SECOND)
           gst_harness_push_event(player.harness(), gst_event_new_gap(began, time + GST_SECOND - began));
-        if (gap)  // that is long over
+        if (gap)  // this gap ended long ago
           gst_harness_push_event(player.harness(), gst_event_new_gap(0, GST_CLOCK_TIME_NONE));
         std::vector<Said> said = player.said();
         const bool each = !strstr(settings, "interval"), ends = strstr(now, "end");
@@ -813,15 +812,15 @@ TEST(follows_message_interval, Each::run) {
     for (int i = 0; i < 25; ++i) player.play(square(player.video(), {i >= 7 && i < 12 ? 4 * i : 0, 0, 24, 24}));
     return player.events();
   };
-  // Frames 7 to 12 move; motion ends with frame 17. 100 ms: frames 0, 2, 4, 7, 9,
-  // 12 and so on are the last ones of an interval.
+  // Frames 7 to 12 move, and motion ends with frame 17. With 100 ms, frames 0, 2, 4, 7, 9, 12 and so on are the last
+  // ones of an interval.
   EXPECT_EQ(events("message-interval=100000000"), "none none none begin motion motion motion end none none none");
   EXPECT_EQ(events("message-interval=1000000000000"), "none begin end");
   EXPECT_EQ(events("post-messages=false"), "");
 }
 
 TEST(each_message_sums_up_frames_of_one_interval, Each::run) {
-  // Times of 30 frames a second, as containers round them to milliseconds.
+  // Frames have the times of 30 frames per second, as containers round them to milliseconds.
   for (GstClockTime first : {GstClockTime(0), GstClockTime(40 * GST_MSECOND)}) {
     at(std::to_string(first));
     Player player(run, "message-interval=200000000");
@@ -870,7 +869,7 @@ TEST(messages_sum_up_all_frames, Each::run) {
       double changed = 0, told_changed = 0, most = 0, told_most = 0;
       const std::string alone = settings;
       const std::size_t place = alone.find(' ');
-      std::map<GstClockTime, Said> last;  // of each frame; `end` may come before its message, or repeat it
+      std::map<GstClockTime, Said> last;  // the last message of each frame; `end` may precede it or repeat it
       for (const Said& one : messages(place == std::string::npos ? "" : alone.substr(place))) {
         EXPECT(!one.sums_up());
         const auto [known, added] = last.emplace(one.time("timestamp"), one);

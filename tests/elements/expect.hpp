@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// For test programs without a test framework. Any thread may use it.
+// For test programs without a test framework. It may be used in any thread.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What goes wrong around an element that runs for months: a clock that jumps, a thousand restarts. docs/faults.md has a
-// table of all faults and their tests.
+// Problems around an element that runs for months: a clock that jumps, a thousand restarts. docs/faults.md lists all
+// faults and their tests.
 #include <malloc.h>
 
 #include <filesystem>
@@ -19,7 +19,7 @@ long entries_of(const char* folder) {
   return count;
 }
 
-/// Bytes that are allocated now; 0 where the C library does not tell, and with sanitizers, which keep what is freed.
+/// Allocated bytes; 0 where the C library does not report them, and with sanitizers, which keep freed memory.
 double heap_in_use() {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   const struct mallinfo2 info = mallinfo2();
@@ -31,8 +31,8 @@ double heap_in_use() {
 
 }  // namespace
 
-// A camera that sets its clock, or a source that restarts, gives timestamps that jump back and forth, or none.
-// No frame is lost or changed.
+// A camera that sets its clock, or a source that restarts, sends timestamps that jump back and forth, or none. No frame
+// is lost or changed.
 TEST(goes_on_when_the_clock_jumps, Each::run) {
   const std::string caps = caps_text("NV12", {64, 48});
   Rig rig(run), steady(run);
@@ -52,7 +52,7 @@ TEST(goes_on_when_the_clock_jumps, Each::run) {
     const Buffer out = rig.push(std::move(in));
     EXPECT_EQ(GST_BUFFER_PTS(out.get()), times[i]);
     const Picture came = picture(out.get(), rig.video());
-    // A frame after a long jump is compared with none, and the next one with that.
+    // A frame after a long jump is not compared, and the next frame is compared with it.
     if (!profile(run.element).remembers) EXPECT_SAME(came, expected);
   }
   rig.filter(black(rig.video()));
@@ -60,7 +60,7 @@ TEST(goes_on_when_the_clock_jumps, Each::run) {
   EXPECT_EQ(rig.error().text, "");
 }
 
-// Threads, open files and memory are the same as after the first starts.
+// Threads, open files and memory do not grow after the first starts.
 TEST(starts_a_thousand_times, Each::run) {
   constexpr int warm = 50, starts = 1000;
   g_autoptr(GstElement) element = make_element(run);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Compares cudagaussian with its plan.
 #include "kernels/gaussian/gaussian.hpp"
 
 #include <tuple>
@@ -33,13 +32,13 @@ TEST(filters_like_its_plan, Each::run) {
         Case{"kernel-width=7", kernel(7, 5)}, Case{"kernel-height=7", kernel(5, 7)},
         Case{"kernel-size=9 sigma-x=0.8 sigma-y=3", kernel(9, 9, 0.8, 3)},
         Case{"kernel-size=9 sigma=2 sigma-y=0.6", kernel(9, 9, 2, 0.6)},
-        // Where no size is set, it follows sigma in each direction, but a direction without a sigma keeps 5 taps.
+        // An unset size follows sigma in each direction. A direction without a sigma keeps 5 taps.
         Case{"kernel-size=0 sigma=1.7", kernel(0, 0, 1.7, 1.7)}, Case{"sigma=5", kernel(0, 0, 5, 5)},
         Case{"sigma=0.4", kernel(0, 0, 0.4, 0.4)}, Case{"sigma=3 sigma-y=1", kernel(0, 0, 3, 1)},
         Case{"sigma-x=3", kernel(0, 5, 3, 0)}, Case{"sigma-y=3", kernel(5, 0, 0, 3)},
         Case{"kernel-size=0", kernel(1, 1)}, Case{"kernel-size=0 kernel-width=0 sigma=0", kernel(1, 1)},
         Case{"kernel-size=0 sigma-x=2", kernel(0, 1, 2, 0)}, Case{"kernel-size=0 sigma-y=1.7", kernel(1, 0, 0, 1.7)},
-        // A size that is set stays, whatever comes first.
+        // A size that is set stays, in any order of settings.
         Case{"sigma=2 kernel-width=9", kernel(9, 0, 2, 2)}, Case{"kernel-height=9 sigma=2", kernel(0, 9, 2, 2)},
         Case{"sigma=2 kernel-size=9", kernel(9, 9, 2, 2)}, Case{"kernel-size=9 sigma=2", kernel(9, 9, 2, 2)},
         Case{"sigma=2 kernel-size=5", kernel(5, 5, 2, 2)}})
@@ -66,14 +65,14 @@ TEST(kernel_size_says_what_it_follows, Each::run) {
 }
 
 TEST(warns_of_kernels_that_cut_sigma_short, Each::run) {
-  Rig deep(run, "kernel-size=5 sigma=15");  // for 8 bits see properties_test.cpp
+  Rig deep(run, "kernel-size=5 sigma=15");  // properties_test.cpp tests 8 bits
   deep.caps(caps_text("GRAY16_LE", {320, 320}));
   EXPECT_EQ(deep.warning().text, "kernel-size=5 holds 13 % of the weight of sigma=15: 121 taps hold 100 %");
   at("a change");
   Rig rig(run, "sigma=2", caps_text("GRAY8", {320, 320}));
   rig.filter(noise(rig.video()));
   EXPECT_EQ(rig.warning().text, "");
-  for (const char* value : {"70", "80"}) {  // as a controller may drive it
+  for (const char* value : {"70", "80"}) {  // as a controller may set it
     set(rig.element(), std::string("sigma=") + value);
     rig.filter(noise(rig.video()));
     EXPECT_EQ(rig.warning().text.empty(), std::string(value) == "80");
@@ -95,7 +94,7 @@ TEST(accepts_opencvs_border_names, Each::run) {
 }
 
 TEST(converts_the_border_colour, Each::run) {
-  // A flat frame of the border's colour does not change.
+  // A flat frame of the border colour does not change.
   struct Case {
     const char *format, *more, *settings;
     std::vector<int> values;
@@ -134,7 +133,7 @@ TEST(warns_of_kernels_larger_than_the_frame, Each::run) {
   EXPECT_CONTAINS(warning.text, "31×31");
   EXPECT_CONTAINS(warning.text, "16×8");
   rig.filter(frame);
-  EXPECT_EQ(rig.warning().text, "");  // posted only once
+  EXPECT_EQ(rig.warning().text, "");
 }
 
 TEST(filters_alpha_only_if_asked, Each::run) {

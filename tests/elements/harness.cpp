@@ -44,7 +44,7 @@ bool works(const Run& run) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    // A missing backend is no error of the tests, so nothing is logged.
+    // a missing backend is not an error, so nothing is logged
     gst_debug_set_default_threshold(GST_LEVEL_NONE);
     gst_debug_set_active(FALSE);
     GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
@@ -56,7 +56,7 @@ bool works(const Run& run) {
 }
 
 /// Returns the elements, or only the filters among them, on a backend, if the backend works. Creates no element in this
-/// process: an element may start threads, for example GLib's thread pool, which forked tests would not have.
+/// process: an element may start threads, such as GLib's thread pool, which forked tests would not have.
 std::vector<Run> find_runs(const std::vector<Run>& elements, const char* backend, bool filters_only) {
   std::vector<Run> found;
   for (const Run& element : elements) {
@@ -66,7 +66,7 @@ std::vector<Run> find_runs(const std::vector<Run>& elements, const char* backend
     if (!filters_only || GST_IS_BASE_TRANSFORM_CLASS(element_class)) found.push_back({element.element, backend});
     g_type_class_unref(element_class);
   }
-  if (!found.empty() && works(found[0])) return found;  // the answer of one element holds for all
+  if (!found.empty() && works(found[0])) return found;  // the result for one element is valid for all
   std::printf("no tests with backend=%s: it does not work here\n", backend);
   return {};
 }
@@ -155,7 +155,7 @@ class Mapped {
 };
 
 const reference::Definition& definition_of(const GstVideoInfo& video) {
-  // By GStreamer's number, because this is asked for each sample.
+  // indexed by GStreamer's number, because this is looked up for each sample
   static const std::vector<const reference::Definition*> known = [] {
     std::vector<const reference::Definition*> definitions(1024);
     for (int i = 0; i < format_count; ++i) {
@@ -608,7 +608,7 @@ std::vector<Picture> frames_of(const std::string& text, const GstVideoInfo& vide
 std::vector<Sample> samples_of(GstElement* pipeline) {
   g_autoptr(GstElement) sink = gst_bin_get_by_name(GST_BIN(pipeline), "out");
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
-  std::vector<Sample> samples;  // all, so that many frames are in flight
+  std::vector<Sample> samples;  // all of them, so that many frames are in flight
   GstSample* sample = nullptr;
   while (g_signal_emit_by_name(sink, "try-pull-sample", 20 * GST_SECOND, &sample), sample) samples.emplace_back(sample);
   gboolean ended = FALSE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The framework of the element tests: tests that run on every available backend, test frames,
-// and one element between two pads.
+// The framework of the element tests: tests that run on every available backend, test frames, and one element between
+// two pads.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 #include "tests/elements/profiles.hpp"
 
-// Included last, because its macro fail() breaks C++ headers.
+// included last, because its macro fail() breaks C++ headers
 #include <gst/check/gstcheck.h>
 #include <gst/check/gstharness.h>
 #include <gst/video/video.h>
@@ -24,20 +24,20 @@ namespace cudavision::test {
 
 // Tests ---------------------------------------------------------------------------------------------------------------
 
-/// One run of a test: an element of the plugin, on a backend that works on this machine.
+/// One run of a test: an element of the plugin on a backend that works on this machine.
 struct Run {
   std::string element, backend;
 };
 
 enum class Each {
-  run,      ///< every filter, or the suite's one element, on every backend that works on this machine
+  run,      ///< every filter, or the only element of the suite, on every backend that works on this machine
   element,  ///< every element of the suite, with backend=auto
 };
 
 /// Returns every element of the plugin, or the one named `only`, with backend=auto.
 std::vector<Run> find_elements(const char* only = nullptr);
-/// Returns the filters among these elements, on a backend. Prints a line and returns none if the backend does
-/// not work on this machine.
+/// Returns the filters among these elements, on a backend. If the backend does not work here, prints a line and returns
+/// none.
 std::vector<Run> find_filters(const std::vector<Run>& elements, const char* backend);
 
 struct Test {
@@ -58,15 +58,15 @@ const Run& begin(Each each, int index);
 
 enum class Needs { any_backend, cuda };
 
-/// The main() of a test program. `element` is the one element to test; NULL: every element of the plugin. Returns the
-/// exit code, which is 77 (skipped) if no backend works.
+/// The main() of a test program. `element` is the only element to test, or NULL for every element of the plugin.
+/// Returns the exit code: 77 (skipped) if no backend works.
 int run_tests(const char* suite, const char* element = nullptr, Needs needs = Needs::any_backend);
 
-/// Whether each test runs in its own process (unless CK_FORK=no).
-/// Then a test may initialise the CUDA driver differently.
+/// Whether each test runs in its own process (unless CK_FORK=no). A test may then initialise the CUDA driver
+/// differently.
 bool own_process();
 
-/// Sets the current step of a test, which failure messages contain.
+/// Sets the current step of a test. Failure messages contain it.
 void at(const std::string& what);
 std::string where();
 
@@ -85,7 +85,7 @@ bool same(const A& a, const B& b) {
     return a == b;
 }
 
-/// Like fail_unless(), but faster and safe in any thread: fail_unless() writes a file each time it passes.
+/// Like fail_unless(), but faster and safe in any thread. fail_unless() writes a file each time it passes.
 #define FAIL_UNLESS(condition, ...)                    \
   do {                                                 \
     if (!(condition)) fail_unless(FALSE, __VA_ARGS__); \
@@ -141,22 +141,18 @@ std::string caps_text(const std::string& format, Size size, const std::string& m
 GstVideoInfo video_info(const std::string& format, Size size);
 std::string caps_of(const GstVideoInfo& video, const char* feature = nullptr);
 
-/// Makes a frame of noise over the full range of the format's depth, with GStreamer's default strides.
+/// Makes a frame of noise over the full range of the format, with GStreamer's default strides.
 Buffer noise(const GstVideoInfo& video, unsigned seed = 1);
 /// Makes a frame with one value for each component.
 Buffer flat(const GstVideoInfo& video, const std::vector<int>& values);
-/// Makes a black frame. Its alpha, if it has one, is 0.
+/// Makes a black frame. Its alpha, if any, is 0.
 Buffer black(const GstVideoInfo& video);
-/// Makes a frame from a rectangle of `frame`.
 Buffer cut(const GstVideoInfo& video, GstBuffer* frame, const GstVideoRectangle& rectangle);
-/// Adds a GstVideoCropMeta.
 void add_crop(GstBuffer* frame, const GstVideoRectangle& part);
-/// Adds a GstVideoCropMeta, and before it a GstVideoMeta of the whole frame.
+/// Adds a GstVideoCropMeta, after a GstVideoMeta of the whole frame.
 void add_crop(GstBuffer* frame, const GstVideoInfo& whole, const GstVideoRectangle& part);
-/// Sets times of the frame.
 Buffer timed(Buffer frame, GstClockTime pts, GstClockTime duration = 40 * GST_MSECOND);
-/// Writes value(x, y) to the samples of the first component, of 8 bits, in a rectangle or in what of it is in the
-/// frame.
+/// Writes value(x, y) to the 8-bit samples of the first component in the visible part of a rectangle.
 template <typename F>
 void paint(const GstVideoInfo& video, const Buffer& frame, const cv::Rect& rect, F&& value) {
   GstVideoFrame map;
@@ -172,7 +168,7 @@ void paint(const GstVideoInfo& video, const Buffer& frame, const cv::Rect& rect,
 inline void paint(const GstVideoInfo& video, const Buffer& frame, const cv::Rect& rect, int value) {
   paint(video, frame, rect, [value](int, int) { return value; });
 }
-/// The regions of interest on a frame, in order.
+/// The regions of interest of a frame, in order.
 std::vector<GstVideoRegionOfInterestMeta*> rois_of(GstBuffer* frame);
 cv::Rect box_of(const GstVideoRegionOfInterestMeta* roi);
 /// Copies a frame with padding between rows and planes, filled with `poison`. The copy has a matching GstVideoMeta.
@@ -189,13 +185,13 @@ cv::Rect scaled(const GstVideoInfo& video, int component, const cv::Rect& pixels
 
 /// Sets properties from command-line text ("sigma=2 kernel-size=9"), all in one g_object_set.
 void set(gpointer object, const std::string& settings);
-/// (transfer full, floating) Makes the element on the run's backend,
-/// with the `needs` of its profile and then `settings`.
+/// (transfer full, floating) Makes the element on the backend of the run, with the `needs` of its profile and then
+/// `settings`.
 GstElement* make_element(const Run& run, const std::string& settings = "");
-/// Makes an element use the CUDA context that this process shares. Creating a context takes longer than most tests.
+/// Makes an element use the CUDA context shared in this process. Creating a context takes longer than most tests.
 GstElement* with_shared_context(GstElement* element, const Run& run);
 std::string get_enum(gpointer object, const char* property);
-/// A property's value, as on a command line; "none" for a string that is NULL.
+/// The value of a property as on a command line; "none" for a NULL string.
 std::string value_text(gpointer object, GParamSpec* spec);
 template <typename F>
 void each_property(gpointer object, F&& f) {
@@ -204,10 +200,10 @@ void each_property(gpointer object, F&& f) {
   for (guint i = 0; i < count; ++i) f(specs[i]);
   g_free(specs);
 }
-/// Whether one of the plugin's classes has the property, and not a class that it inherits from.
+/// Whether a class of the plugin defines the property, not an inherited class.
 bool is_own(const GParamSpec* spec);
-/// Moves a property from one value to another, from time 0 to `end`. `absolute`: these are values of the property.
-/// Otherwise 0 and 1 are the ends of its range.
+/// Moves a property from one value to another between time 0 and `end`. With `absolute`, these are values of the
+/// property. Otherwise 0 and 1 are the ends of its range.
 void control(gpointer object, const char* property, double from, double to, GstClockTime end, bool absolute);
 
 struct Message {
@@ -216,31 +212,28 @@ struct Message {
   std::string text;  ///< empty: there was no message
   bool is_error = false;
 };
-/// Reads an error or a warning.
 Message read_message(GstMessage* message);
-/// Pops the first message of this type from a bus and drops those before it. Waits up to `wait` for one.
+/// Pops the first message of this type from a bus and drops earlier ones. Waits up to `wait` for one.
 Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait = 0);
 
-/// An element message.
 class Told {
  public:
   explicit Told(const GstStructure* message) : structure_(gst_structure_copy(message), gst_structure_free) {}
 
   std::string name() const { return gst_structure_get_name(structure_.get()); }
-  /// The number of fields.
   int size() const { return gst_structure_n_fields(structure_.get()); }
   bool has(const char* field) const { return gst_structure_has_field(structure_.get(), field); }
 
-  // The value of a field, which must be there and have this type.
+  // The value of a field, which must exist and have this type.
   std::string text(const char* field) const { return g_value_get_string(value(field, G_TYPE_STRING)); }
   int integer(const char* field) const { return g_value_get_int(value(field, G_TYPE_INT)); }
   guint count(const char* field) const { return g_value_get_uint(value(field, G_TYPE_UINT)); }
   guint64 time(const char* field) const { return g_value_get_uint64(value(field, G_TYPE_UINT64)); }
   bool flag(const char* field) const { return g_value_get_boolean(value(field, G_TYPE_BOOLEAN)); }
   double number(const char* field) const { return g_value_get_double(value(field, G_TYPE_DOUBLE)); }
-  /// The structures of an array.
+  /// The structures in an array.
   std::vector<Told> list(const char* field) const;
-  /// The texts of an array: "a,b".
+  /// The texts in an array: "a,b".
   std::string texts(const char* field) const;
   std::vector<guint64> counts(const char* field) const;
   /// The fields x, y, width and height, with `prefix` before their names.
@@ -251,12 +244,12 @@ class Told {
 
   std::shared_ptr<GstStructure> structure_;
 };
-/// Pops the element's next message, if one comes within `wait`.
+/// Pops the element's next message, if one arrives within `wait`.
 std::optional<Told> next_message(GstElement* element, GstClockTime wait = 0);
 /// The element messages since the last call.
 std::vector<Told> messages_of(GstElement* element);
 
-/// Counts the lines with a text that elements log.
+/// Counts the log lines that contain a text.
 class LineCount {
  public:
   explicit LineCount(const char* text) : text_(text) {
@@ -288,13 +281,13 @@ class LineCount {
   std::atomic<int> lines_{0};
 };
 
-/// Plays a pipeline until its end or an error. Returns that message (transfer full), or null if none comes in time.
+/// Plays a pipeline until its end or an error. Returns that message (transfer full), or null on a timeout.
 GstMessage* play_to_end(GstElement* pipeline, GstClockTime wait = 20 * GST_SECOND);
 
 /// One element in state PLAYING between the pads of a harness.
 class Rig {
  public:
-  /// Like caps(caps) afterwards, if there are caps.
+  /// Calls caps(caps) if there are caps.
   explicit Rig(const Run& run, const std::string& settings = "", const std::string& caps = "");
   explicit Rig(GstElement* element);
   ~Rig();
@@ -309,7 +302,7 @@ class Rig {
   void caps(const std::string& text);
   /// Like caps(), without the black frame that caps() pushes for an element with Profile::remembers.
   void caps_alone(const std::string& text);
-  /// Pushes a frame and pulls the result. Fails the test if there is none.
+  /// Pushes a frame and pulls the result. The test fails if there is none.
   Buffer push(Buffer frame);
   /// Like push(), with a copy of the frame.
   Picture filter(const Buffer& frame);
@@ -322,9 +315,8 @@ class Rig {
   GstVideoInfo video_;
 };
 
-/// Flushes the element and begins a new segment.
 void flush(const Rig& rig);
-/// A segment of times from 0 on. `change` sets what is different.
+/// A segment of times from 0 on. `change` may modify it.
 template <typename F>
 GstEvent* new_segment(F&& change) {
   GstSegment segment;
@@ -336,13 +328,13 @@ inline GstEvent* new_segment() {
   return new_segment([](GstSegment&) {});
 }
 
-/// All frames of a pipeline, which ends with an appsink named `out`. Fails the test without an end. The pipeline is
-/// taken.
+/// All frames of a pipeline, which has an appsink named `out` at its end. The test fails if the pipeline does not end.
+/// (transfer full)
 std::vector<Sample> samples_of(GstElement* pipeline);
 std::vector<Picture> frames_of(GstElement* pipeline, const GstVideoInfo& video);
 std::vector<Picture> frames_of(const std::string& pipeline, const GstVideoInfo& video);
 
-/// The output of a new element for a frame.
+/// The output of a new element for one frame.
 Picture filtered(const Run& run, const std::string& settings, const GstVideoInfo& video, const Buffer& frame);
 
 }  // namespace cudavision::test

@@ -39,7 +39,7 @@ struct Posted {
   Channels channels;
 };
 
-/// Pops the element's next message, if one comes within `wait`.
+/// Pops the element's next message, if one arrives within `wait`.
 std::optional<Posted> next(const Rig& rig, GstClockTime wait = 0) {
   const std::optional<Told> told = next_message(rig.element(), wait);
   if (!told) return {};
@@ -57,7 +57,7 @@ std::optional<Posted> next(const Rig& rig, GstClockTime wait = 0) {
                 told->time("frames"),    told->count("bins"),       told->count("depth"),       channels};
 }
 
-/// Pops the element's next message, which may follow its frame. Fails the test if there is none.
+/// Pops the element's next message, which may follow its frame. The test fails if there is none.
 Posted told(const Rig& rig) {
   const std::optional<Posted> posted = next(rig, 5 * GST_SECOND);
   EXPECT(posted);
@@ -114,7 +114,7 @@ Channels expected(const GstVideoInfo& video, Buffer&& frame, const Params& param
   one.push_back(std::move(frame));
   return counted(video, one, params, region);
 }
-/// Of the frames of noise with these seeds.
+/// Counts the frames of noise with these seeds.
 Channels expected(const GstVideoInfo& video, const std::vector<unsigned>& seeds, const Params& params = {}) {
   std::vector<Buffer> frames;
   for (unsigned seed : seeds) frames.push_back(noise(video, seed));
@@ -180,7 +180,7 @@ TEST(computes_luma_with_the_matrix, Each::run) {
                         {"", "luma=smpte240m", smpte240m},
                         {",colorimetry=sRGB", "luma=auto", bt601},
                         {",colorimetry=bt601", "luma=auto", bt601},
-                        // As videoconvert describes converted bt709.
+                        // as videoconvert describes converted bt709
                         {",colorimetry=bt709", "luma=auto", bt709},
                         {",colorimetry=1:1:5:1", "luma=auto", bt709},
                         {",colorimetry=bt2020", "luma=auto", bt2020},
@@ -215,7 +215,7 @@ TEST(posts_only_if_asked, Each::run) {
 TEST(sums_up_intervals, Each::run) {
   Rig rig(run, "equalize=false channels=all bins=64 interval=100000000", caps_text("NV12", size));
   const Params params{64, all};
-  // Intervals begin at 0, 100, 200 ms …; frames come every 40 ms.
+  // Intervals begin at 0, 100, 200 ms …; a frame arrives every 40 ms.
   const std::vector<unsigned> parts[] = {{0, 1, 2}, {3, 4}, {5, 6, 7}, {8, 9}};
   for (const std::vector<unsigned>& seeds : parts) {
     push(rig, seeds);  // posted with the last frame, before the next one
@@ -337,7 +337,7 @@ TEST(keeps_sums_when_properties_change, Each::run) {
     set(rig.element(), text(changed));
     EXPECT(!next(rig));
     push(rig, {newest});
-    expect_posted();  // the counts of the earlier settings
+    expect_posted();  // the counts with the earlier settings
     seeds = {newest++};
     params = changed;
   }
@@ -410,7 +410,7 @@ TEST(adds_metas, Each::run) {
       Buffer frame = noise(rig.video(), seed);
       GstMemory* memory = gst_buffer_peek_memory(frame.get(), 0);
       GstBuffer* in = frame.get();
-      const bool shared = seed == 2;  // then other owners of the frame must not see the meta
+      const bool shared = seed == 2;  // other owners of the frame must then not see the meta
       const Buffer other(shared ? gst_buffer_ref(in) : gst_buffer_new());
       const Buffer out = rig.push(std::move(frame));
       const Channels in_meta = of_meta(out.get(), 200, 10);
@@ -430,7 +430,7 @@ TEST(adds_metas, Each::run) {
 
 namespace {
 
-/// A frame with few values, unevenly distributed.
+/// A frame with few, unevenly distributed values.
 Buffer dim(const GstVideoInfo& video) {
   Buffer frame = noise(video);
   GstMapInfo map;
@@ -442,7 +442,7 @@ Buffer dim(const GstVideoInfo& video) {
 
 using histogram::OverlayParams;
 
-/// What the plans make of a frame: its luma is equalised with this matrix, and then its histogram is drawn over it.
+/// What the plans make of a frame: its luma is equalised with this matrix, and its histogram is drawn over it.
 Picture expected_picture(const GstVideoInfo& video, const Buffer& frame, std::optional<LumaMatrix> matrix,
                          const std::optional<OverlayParams>& overlay, const Params& params = {},
                          const Region& region = {}) {
@@ -494,7 +494,7 @@ TEST(draws_and_equalizes_like_its_plans, Each::run) {
       const Buffer frame = noise(rig.video());
       gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 7, 9, 30, 21);
       EXPECT_SAME(rig.filter(frame), expected_picture(rig.video(), frame, c.matrix, c.overlay, c.params, c.region));
-      // The incoming frame is counted.
+      // the input frame is counted
       expect_same(told(rig).channels, expected(rig.video(), noise(rig.video()), c.params, c.region));
     }
 }

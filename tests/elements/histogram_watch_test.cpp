@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// cudahistogram watch=true: what begins and ends before a camera that is covered, blinded, out of focus,
-// frozen; and the sharpness.
+// cudahistogram with watch=true: reports when a camera becomes covered, blinded, unfocused or frozen, and when this
+// ends; also the sharpness.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -19,7 +19,7 @@ constexpr GstClockTime step = 200 * GST_MSECOND;
 
 // Scenes: the luma as a CV_32F picture of 8-bit steps -----------------------------------------------------------------
 
-/// A textured picture, as of an ordinary room.
+/// A textured picture, like an ordinary room.
 cv::Mat room() {
   cv::Mat texture(size.height, size.width, CV_32F), wide;
   cv::RNG random(7);
@@ -28,7 +28,7 @@ cv::Mat room() {
   cv::GaussianBlur(texture, texture, {}, 1);
   return 110 + 90 * texture + 700 * wide;
 }
-/// The picture with the noise of a sensor.
+/// The picture with sensor noise.
 cv::Mat noisy(const cv::Mat& scene, unsigned seed, double sigma = 1.5) {
   cv::Mat noise(scene.size(), CV_32F);
   cv::RNG(seed + 100).fill(noise, cv::RNG::NORMAL, 0, sigma);
@@ -41,7 +41,7 @@ cv::Mat blurred(const cv::Mat& scene) {
 }
 cv::Mat plain(double value) { return cv::Mat(size.height, size.width, CV_32F, cv::Scalar(value)); }
 
-/// A frame with this luma and without colour, in a format of 8 bits.
+/// A frame with this luma and without colour, in an 8-bit format.
 Buffer frame_of(const GstVideoInfo& video, const cv::Mat& luma) {
   Buffer frame = black(video);
   paint(video, frame, {0, 0, luma.cols, luma.rows},
@@ -51,7 +51,7 @@ Buffer frame_of(const GstVideoInfo& video, const cv::Mat& luma) {
 
 // Playing -------------------------------------------------------------------------------------------------------------
 
-/// An element before which scenes play, five frames a second.
+/// An element that receives scenes at five frames per second.
 class Camera {
  public:
   explicit Camera(const Run& run, const std::string& settings = "", const std::string& format = "NV12")
@@ -61,7 +61,7 @@ class Camera {
 
   using Scene = std::function<cv::Mat(unsigned)>;
 
-  /// Plays a scene for so many seconds. `change`: changes each frame.
+  /// Plays a scene for this many seconds. `change` changes each frame.
   void play(const Scene& scene, double seconds, const std::function<void(GstBuffer*)>& change = {}) {
     play_frames([&](unsigned number) { return frame_of(rig.video(), scene(number)); }, seconds, change);
   }
@@ -77,8 +77,8 @@ class Camera {
   void event(GstEvent* event) { EXPECT(gst_harness_push_event(rig.harness(), event)); }
   void end() { event(gst_event_new_eos()); }
 
-  /// What was posted since the last call: "12.0: dark begin since 11.0". Times are running times in seconds. Ask after
-  /// an event, before which the element reports all frames.
+  /// The messages since the last call, such as "12.0: dark begin since 11.0". Times are running times in seconds. Call
+  /// it after an event, because the element reports all frames before an event.
   std::string told() {
     std::string all;
     for (const Told& message : messages_of(rig.element())) {
@@ -109,14 +109,13 @@ cv::Mat covered(unsigned i) { return noisy(plain(70), i); }
 cv::Mat defocused(unsigned i) { return noisy(blurred(scene), i, 0.5); }
 cv::Mat frozen(unsigned) { return noisy(scene, 1); }
 
-/// The sharpness that the plan measures.
 double planned_sharpness(const GstVideoInfo& video, const Buffer& frame) {
   const auto plan = made(cudavision::histogram::make_sharpness({}, geometry_of(video), cudavision::Backend::cpu));
   expect_ok(plan->submit(Mapped(frame, video).image(), {}, {}));
   return sharpness_of(plan->result(), GST_VIDEO_INFO_COMP_DEPTH(&video, 0));
 }
 
-/// The sharpness in the next message cudahistogram; −1 if it has none.
+/// The sharpness in the next cudahistogram message; −1 if it has none.
 double told_sharpness(const Rig& rig) {
   const std::optional<Told> told = next_message(rig.element(), 5 * GST_SECOND);
   EXPECT(told && told->name() == "cudahistogram");
@@ -169,7 +168,7 @@ TEST(measures_sharpness_only_if_asked, Each::run) {
 
 TEST(measures_sharpness_of_regions_and_intervals, Each::run) {
   Rig rig(run, "equalize=false sharpness=true region=roi interval=10000000000", caps_text("GRAY8", {40, 30}));
-  // Stripes of 10 steps on the left and 30 on the right; the region covers the left, then the right, then nothing.
+  // Stripes of 10 steps on the left and 30 on the right. The region covers the left, then the right, then nothing.
   cv::Mat luma(30, 40, CV_32F);
   for (int y = 0; y < 30; ++y)
     for (int x = 0; x < 40; ++x) luma.at<float>(y, x) = x % 2 ? 100 + (x < 20 ? 10 : 30) : 100;
@@ -179,8 +178,8 @@ TEST(measures_sharpness_of_regions_and_intervals, Each::run) {
     rig.push(std::move(frame));
   }
   gst_harness_push_event(rig.harness(), gst_event_new_eos());
-  // 20·30 differences of 10 (the last of them of 10 to the neighbour at x = 20), then 19·30 of 30;
-  // and 20·29 of 0 each below.
+  // 20·30 differences of 10 (the last one to the neighbour at x = 20), 19·30 differences of 30, and twice 20·29
+  // differences of 0 between rows.
   expect_near(told_sharpness(rig), (20 * 30 * 10.0 + 19 * 30 * 30) / (20 * 30 + 19 * 30 + 2 * 20 * 29));
 }
 
@@ -208,7 +207,7 @@ TEST(reports_each_condition, Each::run) {
 }
 
 TEST(tells_value_and_limit, Each::run) {
-  // Luma of limited range is black at 16.
+  // Black is 16 in limited-range luma.
   for (const auto& [format, level, brightness] :
        {std::tuple("GRAY8", 5, 5 / 255.0), {"NV12", 20, (20 - 16) / 219.0}, {"P010_10LE", 80, (20 - 16) / 219.0}}) {
     at(format);
@@ -227,13 +226,13 @@ TEST(follows_watch_time, Each::run) {
     at(setting);
     Camera camera(run, setting);
     camera.play(live, 1);
-    camera.play([](unsigned) { return live(4); }, 4);  // the last of the frames before
+    camera.play([](unsigned) { return live(4); }, 4);  // repeats the last of the earlier frames
     camera.end();
     EXPECT_EQ(camera.told(), std::string(begin) + ": frozen begin since 0.8; 4.8: frozen end since 0.8");
   }
 }
 
-/// No condition for ordinary video: motion, noise, changing light.
+/// Motion, noise and changing light are not reported.
 TEST(keeps_quiet_about_live_scenes, Each::run) {
   const cv::Mat wide = room();
   for (const char* format : {"NV12", "GRAY8"}) {
@@ -259,7 +258,7 @@ TEST(keeps_quiet_about_live_scenes, Each::run) {
   }
 }
 
-/// A clock in the picture runs while the rest is frozen: the region leaves it out.
+/// A clock in the picture runs while the rest is frozen. The region excludes the clock.
 TEST(watches_a_region, Each::run) {
   const auto clock = [](unsigned i) {
     cv::Mat frame = frozen(0);
@@ -336,7 +335,7 @@ TEST(ends_what_began_when_the_watch_ends, Each::run) {
   }
 }
 
-/// Lost frames end nothing, but the frame after them is compared with none.
+/// Lost frames do not end a condition, but the next frame is not compared.
 TEST(goes_on_after_lost_frames, Each::run) {
   Camera camera(run, "watch-time=1");
   const auto lost = [](GstBuffer* frame) { GST_BUFFER_FLAG_SET(frame, GST_BUFFER_FLAG_DISCONT); };
@@ -352,7 +351,6 @@ TEST(goes_on_after_lost_frames, Each::run) {
       "1.0: dark begin since 0.0; 4.2: dark end since 0.0; 5.0: frozen begin since 4.0; 6.2: frozen end since 4.0");
 }
 
-/// Changes of other properties do not disturb the watch.
 TEST(keeps_watching_when_properties_change, Each::run) {
   Camera camera(run);
   const char* const changes[] = {"sharpness=true", "bins=64",       "overlay=true",    "equalize=true",

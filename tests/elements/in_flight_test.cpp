@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// InFlight and the poller, without a GPU: the functions of CUDA that they call stand here,
-// and events are reached when their time comes.
+// Tests InFlight and the poller without a GPU. This file replaces the CUDA functions that they call; an event completes
+// at a time that the test sets.
 #include "gst/base/cuda/in_flight.hpp"
 
 #include <atomic>
@@ -28,11 +28,11 @@ FakeEvent* fake(cudaEvent_t event) { return reinterpret_cast<FakeEvent*>(event);
 
 using cudavision::test::expect;
 
-/// The time from record() until the next event of this thread is reached.
+/// The time from record() to the completion of the next event of this thread.
 thread_local std::chrono::microseconds work{0};
 /// The event that this thread recorded last.
 thread_local FakeEvent* recorded = nullptr;
-/// Threads that wait in cudaEventSynchronize().
+/// The number of threads that wait in cudaEventSynchronize().
 std::atomic<int> waiting{0};
 
 }  // namespace
@@ -121,8 +121,8 @@ void waits_if_many_frames_are_in_flight(GstCudaContext* context) {
   expect(buffers <= 16, "at most 16 frames are in flight");
 }
 
-/// The buffer of a frame can be changed after wait() and after finished(),
-/// also if the poller drops the references just then.
+/// The buffer of a frame is writable after wait() and after finished(), even if the poller drops the references at the
+/// same time.
 void leaves_buffers_writable(GstCudaContext* context) {
   InFlight frames(context);
   work = 500us;
@@ -144,7 +144,8 @@ void leaves_buffers_writable(GstCudaContext* context) {
   }
 }
 
-/// While one element waits for the GPU, the poller drops the buffers of others: their pools may wait for them.
+/// While one element waits for the GPU, the poller still drops the buffers of others, because their pools may wait for
+/// them.
 void does_not_hold_up_others_while_it_waits(GstCudaContext* context) {
   for (bool many : {false, true}) {
     std::atomic<FakeEvent*> first{nullptr};
@@ -180,7 +181,7 @@ void does_not_hold_up_others_while_it_waits(GstCudaContext* context) {
   }
 }
 
-/// One object after the other, so that the poller ends and begins again.
+/// Objects follow one another, so the poller ends and starts again.
 void begins_and_ends(GstCudaContext* context) {
   work = std::chrono::microseconds(100);
   for (int i = 0; i < 500; ++i) {

@@ -22,7 +22,7 @@ folder=${folder:-$(option libdir)/gstreamer-1.0}
 if [[ $folder != /* ]]; then folder=$(option prefix)/$folder; fi
 folder=$target$folder
 [[ -f $folder/libgstcudavision.so ]] || { echo "not in $folder:"; find "$target" -type f; exit 1; }
-# All files are below the prefix, except where an option has an absolute path.
+# All files must be below the prefix, except where an option has an absolute path.
 outside=$(find "$target" -type f -not -path "$target$(option prefix)/*" -not -path "$folder/*")
 [[ -z $outside ]] || { echo "not below the prefix: $outside"; exit 1; }
 export GST_PLUGIN_PATH='' GST_PLUGIN_PATH_1_0=$folder GST_REGISTRY=$target/registry.bin
@@ -32,7 +32,7 @@ for operation in $operations; do
   grep -q "cuda$operation:" "$target/inspect" || { echo "the installed plugin has no element cuda$operation"; exit 1; }
 done
 grep -q "$folder/libgstcudavision.so" "$target/inspect"
-# The links to pages: they are installed with the plugin, which finds them wherever it was moved to.
+# Check the links to pages, which are installed with the plugin. The plugin finds them even after it is moved.
 grep -q ' License *LGPL$' "$target/inspect"
 # shellcheck disable=SC2086  # one word for each operation
 for page in README.md $(printf 'docs/elements/cuda%s.md ' $operations); do
@@ -49,8 +49,8 @@ version=$("$meson" introspect "$build" --projectinfo |
   python3 -c 'import json, sys; print(json.load(sys.stdin)["version"])')
 grep -q " Version .*-cudavision-$version$" "$target/inspect"
 
-# The plugin's folder follows any prefix, wherever GStreamer itself is installed, and the option plugins-dir.
-installed_in() {  # MESON_OPTION…: prints the plugin's install folder of a build that is configured and not compiled
+# The plugin folder follows any prefix and the option plugins-dir, wherever GStreamer itself is installed.
+installed_in() {  # MESON_OPTION…: prints the plugin's install folder of a build that is configured but not compiled
   if [[ $(option cpu) != disabled ]]; then set -- -Dcuda=disabled "$@"; fi
   "$meson" setup -Dtests=disabled -Dbenchmarks=disabled "$@" "$target/configured" "$source" >"$target/log" ||
     { cat "$target/log" >&2; return 1; }
@@ -74,12 +74,12 @@ found=${runpath/'$ORIGIN'/"$folder"}/libgstcudavision-1.0.so.0
     exit 1
   }
 
-# The .pc file has paths without DESTDIR, so add it. (PKG_CONFIG_SYSROOT_DIR would also change GStreamer's own paths.)
+# The .pc file has paths without DESTDIR, so add it. PKG_CONFIG_SYSROOT_DIR would also change GStreamer's own paths.
 cd "$target"
 mkdir pkgconfig
 sed "s|^prefix=|&$target|" "$(find "$target" -name gstreamer-cudavision-1.0.pc)" >pkgconfig/gstreamer-cudavision-1.0.pc
 export PKG_CONFIG_PATH=$target/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
-# The headers, as plain C with strict warnings, and as C++.
+# Compile the headers as plain C with strict warnings, and as C++.
 read -ra cflags <<<"$(pkg-config --cflags gstreamer-cudavision-1.0)"
 for language in 'cc -std=c11 -Wstrict-prototypes -x c' 'c++ -std=c++17 -x c++'; do
   # shellcheck disable=SC2086  # a command and its options

@@ -31,12 +31,12 @@ GstCudaVisionEntryType entry_type(SumType type) {
                                 : GST_CUDA_VISION_ENTRY_TYPE_F64;
 }
 
-/// One table of a plan, without space between rows.
+/// One table of a plan, without padding between rows.
 struct Table {
   integral::TableInfo info;
   std::vector<guint8> bytes;
 };
-/// The tables that the plan makes of a frame: the sums, then the squares, each as Y, Cb, Cr or R, G, B, A.
+/// The tables that the plan makes from a frame: the sums, then the squares, each in the order Y, Cb, Cr or R, G, B, A.
 std::vector<Table> planned_tables(const integral::Params& params, const GstVideoInfo& video, const Buffer& frame) {
   const auto plan = made(integral::make(params, geometry_of(video), Backend::cpu));
   std::vector<Table> tables;
@@ -55,7 +55,7 @@ std::vector<Table> planned_tables(const integral::Params& params, const GstVideo
 
 bool on_device(GstMemory* memory) { return gst_memory_is_type(memory, "gst.cuda.memory"); }
 
-/// Checks that `result` has the tables that the plan makes of `frame`, in a meta. `channels`: their names.
+/// Checks that a meta of `result` has the tables that the plan makes from `frame`. `channels`: their names.
 void expect_tables(const Buffer& result, const integral::Params& params, const GstVideoInfo& video, const Buffer& frame,
                    const std::vector<const char*>& channels = {"luma"}) {
   const GstCudaVisionIntegralMeta* meta = gst_buffer_get_cuda_vision_integral_meta(result.get());
@@ -146,7 +146,7 @@ TEST(passes_the_same_buffer, Each::run) {
   EXPECT(gst_buffer_peek_memory(same.get(), 0) == memory);
   EXPECT_EQ(gst_buffer_get_n_meta(same.get(), GST_CUDA_VISION_INTEGRAL_META_API_TYPE), 1u);
 
-  // A shared buffer gets no metas. A copy of it, which shares its memory, gets them.
+  // Metas are not added to a shared buffer, but to a copy that shares its memory.
   const Buffer held = noise(rig.video());
   const Buffer result = rig.push(Buffer(gst_buffer_ref(held.get())));
   EXPECT(result.get() != held.get());
@@ -225,7 +225,7 @@ struct TableRig : Rig {
     gst_structure_get_int(gst_caps_get_structure(src_caps().get(), 0), name, &value);
     return value;
   }
-  /// Pushes a frame, which must fail, and returns the error.
+  /// Pushes a frame, which must fail. Returns the error.
   Message refusal(const std::string& caps) {
     EXPECT_EQ(error().text, "");
     Rig::caps(caps);
@@ -234,7 +234,7 @@ struct TableRig : Rig {
   }
 };
 
-/// Checks that the buffer holds the tables that the plan makes of `frame`, one after another.
+/// Checks that the buffer holds the tables that the plan makes from `frame`, one after another.
 void expect_numbers(const Buffer& buffer, const integral::Params& params, const GstVideoInfo& video,
                     const Buffer& frame) {
   GstMapInfo map;
@@ -249,7 +249,6 @@ void expect_numbers(const Buffer& buffer, const integral::Params& params, const 
   gst_buffer_unmap(buffer.get(), &map);
 }
 
-/// The parameters of a plan for these caps.
 integral::Params params_of(TableLayout layout, SumType type, TableChannel channel = TableChannel::luma) {
   return {layout, type, false, channel};
 }
@@ -317,7 +316,7 @@ TEST(follows_settings_if_caps_leave_a_choice, Each::run) {
   expect_numbers(rig.push(copied(frame)), params_of(TableLayout::inclusive, SumType::u32, TableChannel::all),
                  rig.video(), frame);
   EXPECT_EQ(rig.number("channels"), 4);
-  // If downstream refuses the type, the element chooses the next type that holds as much.
+  // If downstream refuses the type, the element chooses the next type that can hold the sums.
   rig.want(table_caps("format={U32LE,F64LE}"));
   rig.caps(caps_text("GRAY16_LE", {640, 480}));
   rig.push(noise(rig.video()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// An element in a pipeline, for failures and changes of state that a harness does not allow.
+// An element in a pipeline, for failures and state changes that a harness does not allow.
 #pragma once
 
 #include "tests/elements/harness.hpp"
@@ -30,7 +30,7 @@ class Line {
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
 
-  /// The element, or its pad. The pipeline keeps a reference.
+  /// The element or its pad. The pipeline keeps a reference.
   gpointer object(bool of_pad) const {
     if (!of_pad) return element;
     g_autoptr(GstPad) pad = gst_element_get_static_pad(element, "sink_0");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests of the metas' library. They need neither the plugin nor a backend.
+// Tests the library of metas. They need neither the plugin nor a backend.
 #include <gst/video/video.h>
 
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "gst/meta/cudavision.h"
 
-// Included last, because its macro fail() breaks C++ headers.
+// included last, because its macro fail() breaks C++ headers
 #include <gst/check/gstcheck.h>
 
 namespace {
@@ -68,8 +68,8 @@ void check_histogram(GstBuffer* buffer) {
 constexpr guint samples_wide = 3, samples_high = 2;
 constexpr guint8 samples[samples_high][samples_wide] = {{1, 2, 3}, {4, 5, 255}};
 
-/// The summed-area table of the samples (or their squares), plus `start` in each entry.
-/// A large `start` makes entries wrap around.
+/// The summed-area table of the samples or their squares, with `start` added to each entry. A large `start` makes
+/// entries wrap around.
 template <typename Entry>
 GstMemory* table_memory(bool padded, bool squared, Entry start = 0) {
   const guint pad = padded, width = samples_wide + pad, height = samples_high + pad;
@@ -171,7 +171,7 @@ GST_START_TEST(histogram_outlives_the_buffer_in_copies) {
 }
 GST_END_TEST
 
-/// Cases in which no meta of a buffer may be copied.
+/// In these cases no meta of a buffer may be copied.
 GST_START_TEST(metas_are_dropped_when_the_picture_changes) {
   std::vector<GstMemory*> memories;
   GstBuffer *histogram = buffer_with_histogram(), *tables = buffer_with_tables(false, memories);
@@ -241,7 +241,7 @@ GST_START_TEST(tables_map_and_sum_in_every_type_and_layout) {
   std::vector<GstMemory*> memories;
   GstBuffer* buffer = buffer_with_tables(__i__ == 1, memories);
   check_sums(gst_buffer_get_cuda_vision_integral_meta(buffer));
-  // A copy still has the memories after the buffer and this test's references are gone.
+  // A copy keeps the memories after the buffer and the references of this test are gone.
   GstBuffer* copy = gst_buffer_copy(buffer);
   gst_buffer_unref(buffer);
   for (GstMemory* memory : memories) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The framework of the tests of cudablend: pictures, colours,
-// and an aggregator (cudablend or compositor) in a pipeline.
+// The framework of the tests of cudablend: pictures, colours, and an aggregator (cudablend or compositor) in a
+// pipeline.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ inline int sample(const Picture& picture, std::size_t component, int x, int y) {
 inline Picture plain(const GstVideoInfo& video, const std::vector<int>& values) {
   return picture(flat(video, values).get(), video);
 }
-/// A picture with the sizes of `like` and color(x, y) at each pixel. Only for formats without subsampling.
+/// A picture with the sizes of `like` and color(x, y) at each pixel, for formats without subsampling only.
 template <typename F>
 Picture drawn(const Picture& like, F&& color) {
   Picture result;
@@ -50,7 +50,6 @@ Picture drawn(const Picture& like, F&& color) {
 
 // Pipelines -----------------------------------------------------------------------------------------------------------
 
-/// An output frame of an aggregator.
 struct Output {
   Buffer buffer;
   GstVideoInfo video;
@@ -63,8 +62,8 @@ inline std::string rated(const std::string& format, Size size, int rate, const s
          ",height=" + std::to_string(size.height) + ",framerate=" + std::to_string(rate) + "/1" + more;
 }
 
-/// An aggregator in its own pipeline, with an appsrc for each pad and an appsink,
-/// without a clock. No call waits forever.
+/// An aggregator in its own pipeline without a clock, with an appsrc for each pad and an appsink. No call waits
+/// forever.
 class Mixer {
  public:
   /// `out`: caps of the output. Empty: the element chooses them.
@@ -106,7 +105,7 @@ class Mixer {
   GstPad* pad(int input) const { return inputs_[std::size_t(input)].pad; }
   const GstVideoInfo& video(int input) const { return inputs_[std::size_t(input)].video; }
 
-  /// Adds a pad and its source. `on_device`: frames come in CUDA memory. Returns the pad's number.
+  /// Adds a pad and its source. With `on_device`, frames come in CUDA memory. Returns the number of the pad.
   int add(const std::string& caps, const std::string& settings = "", bool on_device = false) {
     Input input;
     input.pad = gst_element_request_pad_simple(element_, "sink_%u");
@@ -130,7 +129,7 @@ class Mixer {
     return int(inputs_.size()) - 1;
   }
 
-  /// Sets the caps of a pad's next frames.
+  /// Sets the caps of the next frames of a pad.
   void caps_of(int input, const std::string& text) {
     Input& in = inputs_[std::size_t(input)];
     const Caps caps(gst_caps_from_string(text.c_str()));
@@ -140,7 +139,7 @@ class Mixer {
                                    : frame_time;
   }
 
-  /// Pushes a pad's next frame with its timestamp.
+  /// Pushes the next frame of a pad with its timestamp.
   void push(int input, Buffer frame) {
     Input& in = inputs_[std::size_t(input)];
     GST_BUFFER_PTS(frame.get()) = in.next;
@@ -148,7 +147,7 @@ class Mixer {
     in.next += in.frame_time;
     push_as_it_is(input, frame);
   }
-  /// Pushes a frame and leaves its timestamp as it is, if it has one.
+  /// Pushes a frame without changing its timestamp.
   void push_as_it_is(int input, const Buffer& frame) {
     GstFlowReturn flow;
     g_signal_emit_by_name(inputs_[std::size_t(input)].source, "push-buffer", frame.get(), &flow);
@@ -163,11 +162,11 @@ class Mixer {
   /// Releases a pad, as an application does while playing.
   void remove(int input) {
     lock(input);
-    // first, since the source may wait for the pad to accept a frame.
+    // first, because the source may wait for the pad to accept a frame
     gst_element_release_request_pad(element_, pad(input));
     remove_source(input);
   }
-  /// Removes a pad's source before the pipeline plays. The test then sends the pad's events and frames
+  /// Removes the source of a pad before the pipeline plays. The test then sends the events and frames of the pad
   /// itself. Returns the pad.
   GstPad* without_source(int input) {
     lock(input);
@@ -175,7 +174,6 @@ class Mixer {
     return pad(input);
   }
 
-  /// Changes the caps that downstream accepts.
   void want(const std::string& text) {
     g_autoptr(GstElement) filter = gst_bin_get_by_name(GST_BIN(pipeline_), "out");
     const Caps caps(gst_caps_from_string(text.c_str()));
@@ -184,13 +182,13 @@ class Mixer {
   void play() { gst_element_set_state(pipeline_, GST_STATE_PLAYING); }
   void state(GstState state) {
     EXPECT(gst_element_set_state(pipeline_, state) != GST_STATE_CHANGE_FAILURE);
-    // In READY appsink would still be at EOS.
+    // in READY, appsink would still be at EOS
     if (state == GST_STATE_READY) gst_element_set_state(sink_, GST_STATE_NULL);
   }
   void rewind() {
     for (Input& in : inputs_) in.next = 0;
   }
-  /// Plays with a pad whose events the test sends itself. Returns it, after its stream-start and caps.
+  /// Plays with a pad whose events the test sends itself. Returns the pad, after its stream-start and caps.
   GstPad* play_without_source(int input) {
     GstPad* const pad = without_source(input);
     play();
@@ -246,7 +244,7 @@ class Mixer {
     GstClockTime next = 0, frame_time = 0;
   };
 
-  /// The pipeline may be changing to PLAYING. It then leaves the state of the pad's source as it is.
+  /// Keeps the state of the pad's source while the pipeline may be changing to PLAYING.
   void lock(int input) {
     const Input& in = inputs_[std::size_t(input)];
     for (GstElement* element : {in.source, in.way}) gst_element_set_locked_state(element, TRUE);
@@ -262,14 +260,13 @@ class Mixer {
   std::vector<Input> inputs_;
 };
 
-/// A pad and its frames.
 struct Layer {
   std::string caps, pad;
   std::function<Buffer(const GstVideoInfo&, int)> draw;
   int frames = 1;
   GstClockTime from = 0;
 
-  /// Frames of noise, different from frame to frame.
+  /// Frames of noise, each one different.
   Layer(std::string caps_, std::string pad_ = "", int frames_ = 1, GstClockTime from_ = 0)
       : caps(std::move(caps_)), pad(std::move(pad_)), frames(frames_), from(from_) {}
   Layer(std::string caps_, std::string pad_, const std::vector<int>& color)
@@ -306,14 +303,6 @@ inline Picture composed(const Run& run, const std::string& settings, const std::
   EXPECT(!all.empty());
   return all[0].shown();
 }
-inline Picture source_picture(const Layer& layer, unsigned number, int frame = 0) {
-  GstVideoInfo video;
-  const Caps caps(gst_caps_from_string(layer.caps.c_str()));
-  EXPECT(gst_video_info_from_caps(&video, caps.get()));
-  return picture(frame_of(layer, video, number, frame).get(), video);
-}
-
-/// The picture without its padding component.
 inline Picture seen(const Output& output) {
   Picture all = output.shown();
   all.resize(GST_VIDEO_INFO_N_COMPONENTS(&output.video));
@@ -333,7 +322,7 @@ inline void expect_same(const std::vector<Output>& actual, const std::vector<Out
     EXPECT_WITHIN(shown, other, tolerance);
   }
 }
-/// Expects the frames of compositor: the same number, timestamps and pictures. `played`: plays an element.
+/// Expects the frames of compositor: the same number, timestamps and pictures. `played` plays an element.
 template <typename F>
 void expect_compositor(const Run& run, F&& played, int tolerance = 1, bool alpha_too = true) {
   const std::vector<Output> expected = played(compositor);
@@ -346,7 +335,7 @@ inline void expect_compositor(const Run& run, const std::string& settings, const
       run, [&](const Run& of) { return play(of, settings, out, layers); }, tolerance, alpha_too);
 }
 
-/// Whether compositor is installed. Prints a line if not.
+/// Whether compositor is installed. If not, prints a line.
 inline bool have_compositor() {
   GstPluginFeature* feature = gst_registry_lookup_feature(gst_registry_get(), "compositor");
   if (!feature) std::printf("not compared: there is no compositor\n");

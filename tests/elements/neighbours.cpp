@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Links every GStreamer element with raw video pads before and after each element of the plugin. GLib must not warn.
-// Each pipeline runs in its own process. A neighbour that also warns next to `identity` does not count. Prints a
-// line for each pipeline that warned.
+// Each pipeline runs in its own process. A neighbour that also warns next to `identity` does not count. Prints a line
+// for each pipeline that warned.
 //   elements_neighbours [NEIGHBOUR]      (no argument: all neighbours)
 #include <gst/gst.h>
 #include <sys/wait.h>
@@ -21,14 +21,14 @@ enum Outcome { QUIET = 0, NOT_LINKED = 1, WARNED = 2 };
 
 struct Neighbour {
   std::string name;
-  bool takes, gives;  // whether it has sink pads, src pads of raw video
+  bool takes, gives;  // whether it has sink pads and src pads for raw video
 };
 
-/// Whether a test may use the element. It may not if the element needs hardware, a display,
-/// a sound device or a network.
+/// Whether a test may use the element. Elements that need hardware, a display, a sound device or a network are
+/// excluded.
 bool is_reachable(GstElementFactory* factory) {
-  // These read beyond the frame and crash at times, whatever is beside them (GStreamer 1.22:
-  // in cv::dilate of libgstopencv).
+  // These read beyond the frame and sometimes crash next to any element (GStreamer 1.22: in cv::dilate of
+  // libgstopencv).
   for (const char* broken : {"cvdilate", "cverode"})
     if (g_str_equal(GST_OBJECT_NAME(factory), broken)) return false;
   const std::string name = GST_OBJECT_NAME(factory),
@@ -72,7 +72,7 @@ std::vector<Neighbour> find_neighbours(std::vector<std::string>& ours) {
   return found;
 }
 
-/// Whether GStreamer itself gives this warning: these neighbours copy the metas of a frame twice, which
+/// Whether GStreamer itself causes this warning. These neighbours copy the metas of a frame twice, which
 /// GstAnalyticsRelationMeta refuses (GStreamer 1.26). `identity` adds no such meta, so it does not warn beside them.
 bool is_expected(const std::string& neighbour, const char* message) {
   return (neighbour == "chopmydata" || neighbour == "fakevideodec" || neighbour == "rawvideoparse") &&
@@ -111,7 +111,7 @@ bool is_expected(const std::string& neighbour, const char* message) {
   if (!neighbour.takes && g_object_class_find_property(G_OBJECT_GET_CLASS(chain.back()), "num-buffers"))
     g_object_set(chain.back(), "num-buffers", 3, nullptr);
   if (neighbour.gives) add(element);
-  // A framerate after videorate, as in pipelines that change the framerate.
+  // videorate needs a framerate after it, as in pipelines that change the framerate.
   if (neighbour.name == "videorate") {
     add("capsfilter");
     gst_util_set_object_arg(G_OBJECT(chain.back()), "caps", "video/x-raw(ANY),framerate=60/1");
@@ -137,7 +137,7 @@ struct Job {
   Outcome outcome = NOT_LINKED;
 };
 
-/// Runs `at_once` jobs at a time, since most of them wait.
+/// Runs `at_once` jobs at a time, because most of them wait.
 void run_all(std::vector<Job>& jobs) {
   constexpr std::size_t at_once = 16;
   std::map<pid_t, Job*> running;
@@ -172,7 +172,7 @@ int main(int argc, char** argv) {
   return 77;
 #endif
   gst_init(&argc, &argv);
-  // Loaded once; all child processes inherit it.
+  // loaded once; all child processes inherit it
   if (GstPlugin* plugin = gst_plugin_load_by_name("cudavision")) gst_object_unref(plugin);
   std::vector<std::string> ours;
   std::vector<Neighbour> neighbours = find_neighbours(ours);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Memory that is page-locked in place, and copies from and to it, without a GPU: the functions of CUDA that they call
-// stand here. As CUDA does, they refuse to lock memory twice, and to copy from partly locked memory.
+// Tests memory that is page-locked in place, and copies from and to it, without a GPU. This file replaces the CUDA
+// functions that they call. Like CUDA, these refuse to lock memory twice, and to copy from partly locked memory.
 #include "gst/base/cuda/page_locks.hpp"
 
 #include <cstring>
@@ -17,9 +17,9 @@ namespace {
 
 using cudavision::test::expect;
 
-std::map<const char*, gsize> locked;  // what is page-locked: begin, bytes
+std::map<const char*, gsize> locked;  // page-locked memory: begin, bytes
 
-/// The bytes of a range that are page-locked.
+/// The number of bytes of a range that are page-locked.
 gsize locked_bytes(const void* data, gsize bytes) {
   const auto* begin = static_cast<const char*>(data);
   gsize sum = 0;
@@ -91,7 +91,7 @@ struct Windows {
   GstMemory* window(gsize offset, gsize size = bytes) {
     return gst_memory_new_wrapped(GstMemoryFlags(0), picture.data() + offset, size, 0, size, nullptr, nullptr);
   }
-  /// A memory comes in a buffer for so many times.
+  /// Passes a memory in a buffer `times` times.
   void visit(GstMemory* memory, int times) const {
     for (int i = 0; i < times; ++i) {
       GstBuffer* buffer = gst_buffer_new();
@@ -106,7 +106,7 @@ struct Windows {
     return image;
   }
 
-  /// Whether a window can be copied in both directions, with the right content.
+  /// Whether a window can be copied in both directions with the right content.
   bool copies(gsize offset) {
     std::vector<char> device(bytes);
     Image on_device{{Format::GRAY8, width, height}, {}};
@@ -155,7 +155,7 @@ void copies_windows_that_overlap(GstCudaContext* context) {
   expect(locked.empty(), "all locks end");
 }
 
-/// The application has page-locked a part of the memory.
+/// The application has page-locked part of the memory.
 void copies_memory_that_others_lock(GstCudaContext* context) {
   Windows windows(context);
   expect(cudaHostRegister(windows.picture.data(), 100, cudaHostRegisterPortable) == cudaSuccess, "");

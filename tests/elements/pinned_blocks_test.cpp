@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Page-locked memory and the blocks that are kept of it, without a GPU:
-// the functions of CUDA that they call stand here.
+// Tests page-locked memory and the blocks of it that are kept, without a GPU. This file replaces the CUDA functions
+// that they call.
 
 #include <cstdlib>
 #include <cstring>
@@ -27,8 +27,8 @@ struct Locked {
   GstCudaContext* context;
   gsize bytes;
 };
-std::map<void*, Locked> locked;  // all memory that is page-locked
-gsize most_bytes = G_MAXSIZE;    // that can be page-locked
+std::map<void*, Locked> locked;  // all page-locked memory
+gsize most_bytes = G_MAXSIZE;    // the limit of page-locked memory
 int allocations = 0;
 
 thread_local std::vector<GstCudaContext*> current;
@@ -86,7 +86,7 @@ GstCudaContext* new_context() {
   return static_cast<GstCudaContext*>(static_cast<gpointer>(gst_object_ref_sink(gst_bin_new(nullptr))));
 }
 
-/// A context whose last reference must be the one of this object.
+/// A context of which this object must hold the last reference.
 struct Context {
   GstCudaContext* const context = new_context();
   Context() = default;
@@ -177,7 +177,7 @@ void keeps_contexts_apart() {
   expect(!is_new(one, 10 * mib), "blocks of other contexts stay");
 }
 
-/// An application may call g_object_run_dispose(), after which the context can be used further.
+/// After g_object_run_dispose(), an application can still use the context.
 void works_after_the_context_was_disposed_of() {
   const Context context;
   const PinnedBlock used = take(context, mib);

@@ -51,7 +51,7 @@ bool play_all(const Run& run) {
   return good;
 }
 
-/// Adds pads to a playing cudablend and releases them, with any frames in them.
+/// Adds pads to a playing cudablend and releases them while they may hold frames.
 bool come_and_go(const std::string& backend) {
   g_autoptr(GstElement) pipeline =
       gst_parse_launch(("cudablend name=b backend=" + backend +
@@ -60,7 +60,7 @@ bool come_and_go(const std::string& backend) {
                        nullptr);
   g_autoptr(GstElement) blend = gst_bin_get_by_name(GST_BIN(pipeline), "b");
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
-  // A GstBin that changes its state while elements come and go may never reach PLAYING.
+  // A GstBin that changes its state while elements are added and removed may never reach PLAYING.
   gst_element_get_state(pipeline, nullptr, nullptr, 60 * GST_SECOND);
   for (const char* format : {"NV12", "RGBA", "GRAY8", "I420_10LE", "RGB", "YUY2"}) {
     GstElement* other = gst_parse_bin_from_description(
@@ -70,7 +70,7 @@ bool come_and_go(const std::string& backend) {
     GstPad *sink = gst_element_request_pad_simple(blend, "sink_%u"), *src = gst_element_get_static_pad(other, "src");
     gst_pad_link(src, sink);
     gst_element_set_state(other, GST_STATE_PLAYING);
-    // GStreamer 1.26 may leak the caps of a source whose pad goes while it negotiates.
+    // GStreamer 1.26 may leak the caps of a source whose pad is removed while it negotiates.
     for (int waited = 0; waited < 5000 && !gst_pad_has_current_caps(sink); ++waited) g_usleep(1000);
     g_usleep(5000);
     gst_element_release_request_pad(blend, sink);  // its source then posts the error not-linked
@@ -118,7 +118,7 @@ bool nothing_alive(GstTracer* tracer) {
   bool nothing = true;
   for (guint i = 0; list && i < gst_value_list_get_size(list); ++i) {
     g_autofree gchar* text = g_strdup_value_contents(gst_value_list_get_value(list, i));
-    if (!std::strstr(text, "(GstCudaAllocator)")) {  // libgstcuda never frees this one
+    if (!std::strstr(text, "(GstCudaAllocator)")) {  // libgstcuda never frees its allocator
       std::printf("leaked: %s\n", text);
       nothing = false;
     }

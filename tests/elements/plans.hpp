@@ -11,7 +11,7 @@ namespace cudavision::test {
 inline void expect_ok(const Status& status) {
   FAIL_UNLESS(status.ok(), "%s: %s", where().c_str(), status.message().c_str());
 }
-/// The plan that was made. Fails the test if there is none.
+/// Returns the plan. The test fails if there is none.
 template <typename Plan>
 std::unique_ptr<Plan> made(Result<std::unique_ptr<Plan>> result) {
   if (!result.ok()) expect_ok(result.error());
@@ -24,7 +24,6 @@ inline Geometry geometry_of(const GstVideoInfo& video) {
   return {Format(format), GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)};
 }
 
-/// A mapped frame, as the kernels see it.
 class Mapped {
  public:
   Mapped(const Buffer& frame, const GstVideoInfo& video, GstMapFlags flags = GST_MAP_READ) {
@@ -44,7 +43,7 @@ class Mapped {
   Image image_;
 };
 
-/// The picture that a filter's plan makes of a frame.
+/// The picture that the plan of a filter makes from a frame.
 inline Picture planned(Filter& filter, const GstVideoInfo& video, const Buffer& frame, const Region& region = {}) {
   const Buffer result = black(video);
   {
@@ -58,7 +57,7 @@ Picture planned(const Params& params, const GstVideoInfo& video, const Buffer& f
   return planned(*made(make(params, geometry_of(video), Backend::cpu)), video, frame, region);
 }
 
-/// Compares what a new element with these settings makes of noise with the picture of its plan.
+/// Compares the output of a new element with these settings for noise with the picture of its plan.
 template <typename Params>
 void expect_plan(const Run& run, const std::string& settings, const Params& params,
                  const std::vector<const char*>& formats, int tolerance = 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the tests that run on every filter must know about each of them.
+// Facts about each filter for the tests that run on all filters.
 #pragma once
 
 #include <string>
@@ -7,17 +7,17 @@
 
 namespace cudavision::test {
 
-/// One filter element. Every filter has a row: a test in shared_test.cpp fails for a filter without one.
+/// One filter element. Every filter needs a row; otherwise a test in shared_test.cpp fails.
 struct Profile {
   std::string element;
-  std::string needs;  ///< settings that it needs to work; empty: none
-  /// Settings of the same properties, of which one or two differ; all combinations give different pictures.
+  std::string needs;  ///< settings without which it does not work; empty: none
+  /// Settings of the same properties, of which one or two differ. All combinations give different pictures.
   std::string first, second;
-  /// A property that a GstControlSource drives; it accepts all values between the ends. Empty: none.
+  /// A property for a GstControlSource; it accepts all values between `from` and `to`. Empty: none.
   std::string controlled;
-  double from = 0, to = 0;  ///< the values of `controlled` at the start and the end
-  std::string passing{};    ///< settings in passthrough mode, where frames stay untouched; empty: there is no such mode
-  bool remembers = false;   ///< the result also depends on the first frame; tests send a black one first
+  double from = 0, to = 0;     ///< the values of `controlled` at the start and the end
+  std::string passing{};       ///< settings for passthrough, where frames stay untouched; empty: no such mode
+  bool remembers = false;      ///< the result also depends on the first frame; tests send a black one first
   bool whole_frame = false;    ///< supports only region=frame
   bool region_counts = false;  ///< the result for a sample depends on the rest of its region
 };
@@ -45,10 +45,10 @@ inline const Profile& profile(const std::string& element) {
 struct BadSetting {
   std::string element;
   std::string settings;
-  std::string property, value;  ///< the message must contain both: the value as the user typed it
+  std::string property, value;  ///< the message must contain both; `value` as the user typed it
 };
 
-/// Settings that an element must refuse, besides values out of range. The first one is of a property that `second`
+/// Settings that an element must refuse, besides values out of range. The first row is for a property that `second`
 /// sets.
 inline std::vector<BadSetting> bad_settings(const std::string& element) {
   static const std::vector<BadSetting> table{
@@ -65,7 +65,7 @@ inline std::vector<BadSetting> bad_settings(const std::string& element) {
       {"cudadiff", "zones=1,2", "zones is \"1,2\"", "it must be polygons with names"},
       {"cudadiff", "zones=\"door: 0,0 70,9 9,9\"", "zones has door (0,0 70,9 9,9), which leaves the frame of",
        "at 70,9"},
-      {"cudadiff", "lines=\"a: 1,1\"", "lines has a (1,1)", "which is no line"},
+      {"cudadiff", "lines=\"a: 1,1\"", "lines has a (1,1)", "which is not a line"},
       {"cudadiff", "lines=\"gate: 10,20 30,49\"", "lines", "which leaves the frame of"},
       {"cudadiff", "mask-regions=a,b", "mask-regions", "\"a,b\""},
       {"cudadiff", "mask-regions=\"0,0 70,0 9,9\"", "mask-regions", "which leaves the frame of"},

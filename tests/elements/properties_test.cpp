@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Tests the properties of all elements as generic tools use them, from their GParamSpecs alone: an element accepts
-// every value in the range, and names each value that it refuses in one sentence.
+// every value in the range, or names the value that it refuses in one sentence.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -12,11 +12,12 @@ using namespace cudavision::test;
 
 namespace {
 
-/// Values in the range of properties that need another setting too or have no effect, as the element's page documents.
+/// Values in the range of properties that also need another setting, or have no effect, as the element's page
+/// documents.
 struct Documented {
   const char *element, *properties;
-  const char* text;    ///< a part of the message
-  bool error = false;  ///< an error at start; while playing always a warning
+  const char* text;    ///< part of the message
+  bool error = false;  ///< an error at start; always a warning while playing
 
   bool of(const std::string& property) const {
     return (" " + std::string(properties) + " ").find(" " + property + " ") != std::string::npos;
@@ -34,7 +35,7 @@ const Documented documented[] = {
     {"cudadiff", "region", "use mask-regions", true},
     {"cudagaussian", "border-value", "has no effect with border=reflect-101"},
     {"cudagaussian", "kernel-size kernel-width kernel-height", "it must be odd", true},
-    {"cudagaussian", "sigma sigma-x sigma-y", "is so great that even 255 taps"},
+    {"cudagaussian", "sigma sigma-x sigma-y", "is so large that even 255 taps"},
     {"cudahistogram", "overlay-log overlay-opacity", "has no effect with overlay=false"},
     {"cudahistogram", "watch-time", "has no effect with watch=false"},
     {"cudaintegral", "radius", "counts as 16"},
@@ -44,7 +45,7 @@ const Documented documented[] = {
     {"", "cuda-device-id", "runs on the processor"},
 };
 
-/// Settings with which a property that a GstControlSource can drive has its effect, if it has none with the defaults.
+/// Settings that give an effect to properties for a GstControlSource that have none with the defaults.
 struct Needed {
   const char *element, *property, *settings;
 };
@@ -86,7 +87,7 @@ constexpr Needed needed[] = {
     {"cudaintegral", "strength", "output=nlm radius=1"},
 };
 
-/// Settings of which one removes or limits the effect of another.
+/// Settings where one removes or limits the effect of another.
 struct CutShort {
   const char *element, *settings, *text;  ///< no text: no warning
 };
@@ -120,14 +121,14 @@ constexpr CutShort cut_short[] = {
     {"cudagaussian", "sigma=15 kernel-size=5",
      "kernel-size=5 holds 13 % of the weight of sigma=15: 91 taps hold 99.8 %"},
     {"cudagaussian", "kernel-size=5 sigma=1000",
-     "kernel-size=5 holds 0.2 % of the weight of sigma=1000: 255 taps, the most there are, hold 10 %"},
+     "kernel-size=5 holds 0.2 % of the weight of sigma=1000: 255 taps, the maximum, hold 10 %"},
     {"cudagaussian", "kernel-size=255 sigma=1000", "kernel-size=255 holds 10 % of the weight of sigma=1000"},
     {"cudagaussian", "sigma=1000",
-     "sigma is so great that even 255 taps, the most there are, hold less than 95 % of its weight"},
+     "sigma is so large that even 255 taps, the maximum, hold less than 95 % of its weight"},
     {"cudagaussian", "kernel-size=0 sigma=66",
-     "sigma is so great that even 255 taps, the most there are, hold less than 95 % of its weight"},
+     "sigma is so large that even 255 taps, the maximum, hold less than 95 % of its weight"},
     {"cudagaussian", "sigma-x=70 kernel-height=3",
-     "sigma-x is so great that even 255 taps, the most there are, hold less than 95 % of its weight"},
+     "sigma-x is so large that even 255 taps, the maximum, hold less than 95 % of its weight"},
     {"cudagaussian", "sigma=3 kernel-width=3",
      "kernel-width=3 holds 38 % of the weight of sigma=3: 19 taps hold 99.8 %"},
     {"cudagaussian", "kernel-size=9 sigma=1 sigma-y=5 kernel-width=1",
@@ -146,7 +147,7 @@ constexpr CutShort cut_short[] = {
      "post-messages=false"},
     {"cudahistogram", "post-messages=false overlay=true bins=16 channels=all", ""},
     {"cudahistogram", "overlay=true overlay-position=400,16,100,100",
-     "overlay-position is 400,16,100,100, where nothing is drawn: it lies outside of the frame of 320×288"},
+     "overlay-position is 400,16,100,100, where nothing is drawn: it lies outside the frame of 320×288"},
     {"cudahistogram", "overlay=true overlay-position=300,16,100,100", ""},
     {"cudaintegral", "radius=5", "radius has no effect with output=passthrough"},
     {"cudaintegral", "output=box-mean sensitivity=0.5 squared=true",
@@ -195,7 +196,7 @@ constexpr CutShort cut_short[] = {
     {"cudadiff", "min-area=361", "min-area is more than the 360 cells of a frame: there are no regions"},
     {"cudadiff", "min-area=360", ""},
     {"cudadiff", "motion-threshold=0.7",
-     "motion-threshold is above light-change-ratio: a frame that changes so much is no motion"},
+     "motion-threshold is above light-change-ratio: a frame that changes so much does not count as motion"},
     {"cudadiff", "motion-threshold=0.7 light-change-ratio=0", ""},
     {"cudadiff", "forget-after=0.2", ""},  // it is at least three times the usual time between frames
     {"cudadiff", "reference=background threshold=0 absorb-time=5", "still-time has no effect with absorb-time=5"},
@@ -206,14 +207,8 @@ constexpr CutShort cut_short[] = {
     {"cudadiff", "post-messages=false attach-roi=false zones=\"a: 1,1 9,9 1,9\"",
      "zones has no effect with post-messages=false attach-roi=false"}};
 
-/// Properties whose range has values that the element must refuse: even numbers of taps,
-/// sides that the number of weights contradicts.
-bool has_gaps(const std::string& element, const std::string& property) {
-  return property.rfind("kernel-", 0) == 0 && (element == "cudagaussian" || element == "cudaconvolve");
-}
-
-/// Plays. Fails the test at a message that is not documented for this property.
-/// Returns whether there was a documented one.
+/// Plays. The test fails at a message that is not documented for this property. Returns whether there was a documented
+/// one.
 bool plays(Line& line, const Run& run, const std::string& property, bool starting) {
   bool excepted = false;
   for (const Message& message : line.play()) {
@@ -228,7 +223,7 @@ bool plays(Line& line, const Run& run, const std::string& property, bool startin
   return excepted;
 }
 
-/// An element that does not play, with a pad of its request template if it has one: cudablend.
+/// An element that does not play. For cudablend, it has a requested pad.
 struct Object {
   explicit Object(const Run& run) : element(gst_element_factory_make(run.element.c_str(), nullptr)) {
     gst_object_ref_sink(element);
@@ -257,7 +252,7 @@ struct Object {
   GstPad* pad;
 };
 
-/// The writable properties of the plugin's classes, except backend, which a test sets, and whether the pad has them.
+/// The writable properties of the plugin's classes, except `backend`, which a test sets, and whether the pad has them.
 std::vector<std::pair<GParamSpec*, bool>> properties(const Run& run) {
   std::vector<std::pair<GParamSpec*, bool>> found;
   Object(run).each([&](GParamSpec* spec, bool of_pad) {
@@ -267,7 +262,7 @@ std::vector<std::pair<GParamSpec*, bool>> properties(const Run& run) {
   return found;
 }
 
-/// As text: both ends of the range of a number, or all values of an enum or a boolean.
+/// Both ends of the range of a number, or all values of an enum or a boolean, as text.
 std::vector<std::string> values(GParamSpec* spec) {
   std::vector<std::string> texts;
   const auto add = [&](auto set, auto... numbers) {
@@ -294,10 +289,10 @@ std::vector<std::string> values(GParamSpec* spec) {
   return texts;
 }
 
-/// Whether the element itself checks values of a number. GObject checks the others.
+/// Whether the element itself checks the values of a number. GObject checks the others.
 bool is_open(GParamSpec* spec) { return g_str_has_prefix(G_PARAM_SPEC_TYPE_NAME(spec), "GstCudaVisionParam"); }
 
-/// As text: values just beyond the range of a number.
+/// Values just outside the range of a number, as text.
 std::vector<std::string> values_beyond(GParamSpec* spec) {
   std::vector<std::string> texts;
   const auto add = [&](auto* of, auto least, auto most) {
@@ -358,7 +353,8 @@ TEST(accepts_every_value_of_every_range_while_playing, Each::element) {
   }
 }
 
-/// At start with an error; while playing with a warning, and the last good value stays. GObject changes nothing.
+/// Such a value gives an error at start. While playing it gives a warning, and the last good value stays. GObject
+/// changes nothing.
 TEST(refuses_values_beyond_every_range, Each::element) {
   int refused = 0;
   for (const auto& [spec, of_pad] : properties(run))
@@ -368,7 +364,7 @@ TEST(refuses_values_beyond_every_range, Each::element) {
         const Object object(run);
         gpointer const of = of_pad ? gpointer(object.pad) : gpointer(object.element);
         const std::string good = value_text(of, spec);
-        // GLib warns. Since 2.84 at the latest, the message is critical.
+        // GLib warns. The message is critical from 2.84 on, or earlier.
         _gst_check_expecting_log = TRUE;
         _gst_check_raised_warning = _gst_check_raised_critical = FALSE;
         gst_util_set_object_arg(G_OBJECT(of), spec->name, value.c_str());
@@ -408,7 +404,7 @@ TEST(follows_a_control_source_over_every_range, Each::element) {
   EXPECT(driven > 0);
 }
 
-/// As keyframes do: 0 and 1 are the ends of the range.
+/// Binds properties as keyframes do: 0 and 1 are the ends of the range.
 TEST(gives_a_picture_for_every_step_of_a_binding, Each::element) {
   constexpr int frames = 9;
   const Object object(run);
@@ -418,7 +414,10 @@ TEST(gives_a_picture_for_every_step_of_a_binding, Each::element) {
   object.each([&](GParamSpec* spec, bool of_pad) {
     const bool number = G_IS_PARAM_SPEC_UINT(spec) || G_IS_PARAM_SPEC_INT(spec) || G_IS_PARAM_SPEC_DOUBLE(spec) ||
                         G_IS_PARAM_SPEC_UINT64(spec);
-    if (!number || !(spec->flags & GST_PARAM_CONTROLLABLE) || has_gaps(run.element, spec->name)) return;
+    if (!number || !(spec->flags & GST_PARAM_CONTROLLABLE)) return;
+    // These ranges have values that the element must refuse, such as even numbers of taps.
+    if (g_str_has_prefix(spec->name, "kernel-") && (run.element == "cudagaussian" || run.element == "cudaconvolve"))
+      return;
     std::vector<std::string> contexts;
     for (const Needed& row : needed)
       if (run.element == row.element && std::string(spec->name) == row.property) contexts.push_back(row.settings);
@@ -457,7 +456,7 @@ TEST(warns_of_settings_that_others_cut_short, Each::run) {
   }
 }
 
-/// A wrong value of one property that all elements have leaves the others alone, whichever is set first.
+/// A wrong value of one property that all elements have leaves the others unchanged, whichever is set first.
 TEST(refuses_only_the_wrong_one_of_the_common_properties, Each::element) {
   for (const char* settings : {"async-depth=2 cuda-device-id=-5", "cuda-device-id=-5 async-depth=2"}) {
     at(settings);
@@ -499,7 +498,7 @@ TEST(warns_of_a_device_that_auto_cannot_use, Each::element) {
     EXPECT_EQ(get_enum(line.element, "active-backend"), "cpu");
     const Message warning = pop_message(line.bus, GST_MESSAGE_WARNING);
     EXPECT_CONTAINS(warning.text, "cuda-device-id is 2147483647");
-    EXPECT_EQ(pop_message(line.bus, GST_MESSAGE_WARNING).text, "");  // posted only once
+    EXPECT_EQ(pop_message(line.bus, GST_MESSAGE_WARNING).text, "");
     line.stop();
   }
   set(line.element, "backend=cpu");  // needs no device

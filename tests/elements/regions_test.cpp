@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Which part of a frame each filter changes: boxes of metas with region-margin and region-shape,
-// and the shapes of the property regions.
+// Tests which part of a frame each filter changes: boxes of metas with region-margin and region-shape, and the shapes
+// of the property `regions`.
 
 #include "tests/elements/analytics.hpp"
 #include "tests/kernels/reference/picture.hpp"
@@ -11,7 +11,7 @@ using namespace cudavision::test;
 namespace {
 
 const Size size{45, 37};
-using Shape = Region;  ///< of one shape
+using Shape = Region;  ///< with one shape
 
 Shape box(int x, int y, int width, int height) { return {Region::Mode::inside, {{x, y, width, height}}}; }
 Shape ellipse(int x, int y, int width, int height) { return {Region::Mode::inside, {}, {{x, y, width, height}}}; }
@@ -35,7 +35,7 @@ cv::Mat chosen(const GstVideoInfo& video, int component, const std::vector<Shape
   return mask;
 }
 
-/// A frame of noise with two regions of interest; the second extends beyond the frame.
+/// A frame of noise with two regions of interest. The second one extends beyond the frame.
 Buffer frame_with_regions(const GstVideoInfo& video) {
   Buffer frame = noise(video);
   gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 4, 6, 12, 8);
@@ -43,7 +43,7 @@ Buffer frame_with_regions(const GstVideoInfo& video) {
   return frame;
 }
 
-/// A frame of noise with a crop at (6, 4), in I420, and the picture that the crop leaves.
+/// A frame of noise in I420 with a crop at (6, 4), and the cropped picture.
 std::pair<Buffer, Buffer> cropped_frame() {
   const GstVideoInfo whole = video_info("I420", {64, 48});
   Buffer frame = noise(whole);
@@ -52,7 +52,7 @@ std::pair<Buffer, Buffer> cropped_frame() {
   return {std::move(frame), std::move(cropped)};
 }
 
-/// Checks that `actual` is what the element makes of the whole frame in the shapes, and the input elsewhere.
+/// Checks that `actual` equals the output of the element for the whole frame in the shapes, and the input elsewhere.
 void expect_region(const Run& run, const GstVideoInfo& video, const Buffer& frame, const Picture& actual,
                    const std::vector<Shape>& shapes, bool inside) {
   const Picture input = picture(frame.get(), video);
@@ -105,7 +105,7 @@ TEST(changes_the_shapes_alone, Each::run) {
       }
 }
 
-/// Detectors write a box that begins left of or above the frame with a negative number.
+/// Detectors use negative numbers for a box that begins left of or above the frame.
 TEST(takes_boxes_that_begin_outside, Each::run) {
   if (profile(run.element).whole_frame) return;
   const guint most = G_MAXUINT;
@@ -117,7 +117,7 @@ TEST(takes_boxes_that_begin_outside, Each::run) {
       {{20, 10, most, 9}, box(20, 10, 25, 9)},
       {{-30, 5, 20, 8}, box(0, 0, 0, 0)},  // left of the frame
       {{G_MININT32, G_MININT32, 9, 9}, box(0, 0, 0, 0)},
-      {{3000000000, 5, 9, 9}, box(0, 0, 0, 0)},  // right of it, or far left
+      {{3000000000, 5, 9, 9}, box(0, 0, 0, 0)},  // right of the frame, or far left
       {{5, 5, 0, 9}, box(0, 0, 0, 0)},
       {{5, 5, 9, 0}, box(0, 0, 0, 0)},
   };
@@ -156,8 +156,8 @@ TEST(removes_boxes_that_the_crop_excludes, Each::run) {
   EXPECT_EQ(left[0], cv::Rect(14, 16, 9, 9));
 }
 
-/// The frame becomes smaller than shapes in pixels: what hides something ends the stream, what counts continues without
-/// the shape until it fits again.
+/// The frame becomes smaller than shapes given in pixels. An element that hides something ends the stream; an element
+/// that counts continues without the shape until it fits again.
 TEST(survives_a_change_of_size_with_shapes_in_pixels, Each::run) {
   if (profile(run.element).whole_frame) return;
   const GstVideoInfo large = video_info("I420", {90, 74}), little = video_info("I420", size);
@@ -174,14 +174,14 @@ TEST(survives_a_change_of_size_with_shapes_in_pixels, Each::run) {
     at(row.regions);
     Rig rig(run, std::string("region=roi roi-type=none regions=\"") + row.regions + "\"", caps_of(large));
     const Picture first = rig.filter(noise(large));
-    if (row.fits || run.element == "cudahistogram") {  // which counts, and hides nothing
+    if (row.fits || run.element == "cudahistogram") {  // cudahistogram counts, and hides nothing
       rig.caps(caps_of(little));
       rig.filter(noise(little));
       if (row.fits) {
         EXPECT_EQ(rig.warning().text, "");
       } else {
         const std::string text = rig.warning().text;
-        EXPECT_CONTAINS(text, std::string("regions has ") + row.named + ", outside of the frame of 45×37");
+        EXPECT_CONTAINS(text, std::string("regions has ") + row.named + ", outside the frame of 45×37");
         EXPECT_CONTAINS(text, "no effect until it fits");
         EXPECT_EQ(rig.warning().text, "");
       }
@@ -193,7 +193,7 @@ TEST(survives_a_change_of_size_with_shapes_in_pixels, Each::run) {
       gst_harness_push_event(rig.harness(), gst_event_new_caps(smaller.get()));
       EXPECT(gst_harness_push(rig.harness(), noise(little).release()) != GST_FLOW_OK);
       const std::string text = rig.error().text;
-      EXPECT_CONTAINS(text, std::string("regions has ") + row.named + ", outside of the frame of 45×37");
+      EXPECT_CONTAINS(text, std::string("regions has ") + row.named + ", outside the frame of 45×37");
       EXPECT_CONTAINS(text, "coordinates as shares of the frame, such as 0.5, fit every size");
     }
   }
@@ -222,7 +222,7 @@ TEST(follows_boxes_and_properties_while_playing, Each::run) {
   expect("region=frame", 19, {box(0, 0, size.width, size.height)});
 }
 
-/// Boxes of metas are places in the uncropped frame; the shapes of `regions` are places in the picture.
+/// Boxes of metas are relative to the uncropped frame; the shapes of `regions` are relative to the picture.
 TEST(takes_the_crop_into_account, Each::run) {
   if (profile(run.element).whole_frame) return;
   for (const char* shape : {"rectangle", "ellipse"}) {
@@ -240,7 +240,8 @@ TEST(takes_the_crop_into_account, Each::run) {
   }
 }
 
-/// What does not fit the frame stops no stream if it has no effect. (With region=roi it does: profiles.hpp.)
+/// Regions that do not fit the frame do not stop a stream if they have no effect. With region=roi they stop it, see
+/// profiles.hpp.
 TEST(takes_any_regions_if_the_whole_frame_counts, Each::run) {
   Rig rig(run, "regions=\"0,0 60,10 10,20\"", caps_of(video_info("I420", size)));
   rig.filter(noise(rig.video()));
@@ -267,8 +268,8 @@ TEST(says_once_what_has_no_effect, Each::run) {
 }
 
 #if CUDAVISION_HAVE_ANALYTICS
-/// Objects that a detector found drive the region: alone, of one type,
-/// and beside regions of interest at the same place.
+/// Objects found by a detector set the region: alone, filtered by type, and together with regions of interest at the
+/// same place.
 TEST(follows_detected_objects, Each::run) {
   if (profile(run.element).whole_frame) return;
   const GstVideoInfo video = video_info("I420", size);
@@ -293,8 +294,9 @@ TEST(follows_detected_objects, Each::run) {
     EXPECT(gst_buffer_get_analytics_relation_meta(result.get()));
   }
 }
-/// What a detector and a tracker leave on a frame: two detections, the second one turned and partly outside of the crop
-/// at (6, 4); the track of the first, the class of the second, and three more tracks, so that the meta has to grow.
+/// The results of a detector and a tracker for a frame: two detections, the second one rotated and partly outside the
+/// crop at (6, 4); the track of the first, the class of the second, and three more tracks, so that the meta has to
+/// grow.
 struct Detected {
   guint face, dog, track, kind;
 };
@@ -317,8 +319,8 @@ Detected add_detections(GstBuffer* frame) {
   return {face.id, dog.id, track.id, kind.id};
 }
 
-/// Detections are places in the uncropped frame. They are moved where the crop is applied, so that the next element
-/// finds them at the right place; what belongs to them stays with them.
+/// Detections are relative to the uncropped frame. Where the crop is applied, they move, so that the next element finds
+/// them at the right place, and keep their relations.
 TEST(moves_detected_objects_with_the_crop, Each::run) {
   const GstVideoInfo video = video_info("I420", size);
   const bool has_regions = !profile(run.element).whole_frame;
@@ -345,14 +347,14 @@ TEST(moves_detected_objects_with_the_crop, Each::run) {
     EXPECT_EQ(text_of(again.get()), expected);
   }
 
-  // A frame that passes keeps its crop, so its detections stay where they are.
+  // A frame that passes through keeps its crop, so its detections do not move.
   const std::string passing = profile(run.element).passing;
   if (passing.empty()) return;
   at(passing);
   Rig passes(run, passing, caps_of(video));
   const Buffer passed = passes.push(Buffer(gst_buffer_copy(frame.get())));
   EXPECT(gst_buffer_get_video_crop_meta(passed.get()));
-  const std::string own = before.substr(0, before.rfind("; "));  // cudadiff adds its own
+  const std::string own = before.substr(0, before.rfind("; "));  // cudadiff adds its own detection
   EXPECT_EQ(text_of(passed.get()).substr(0, own.size()), own);
   if (!has_regions) return;
   Rig next(run, roi, caps_of(video));
@@ -361,8 +363,8 @@ TEST(moves_detected_objects_with_the_crop, Each::run) {
   EXPECT_EQ(text_of(later.get()), expected);
 }
 
-/// The boxes of cudadiff are also where motion is if the frames have a crop:
-/// whether it passes them on or applies the crop.
+/// In frames with a crop, the boxes of cudadiff are at the right place, whether it passes the frames on or applies the
+/// crop.
 TEST(follows_motion_in_cropped_frames, Each::run) {
   if (profile(run.element).whole_frame) return;
   const GstVideoInfo video = video_info("I420", size), whole = video_info("I420", {64, 48});
@@ -380,7 +382,7 @@ TEST(follows_motion_in_cropped_frames, Each::run) {
     }
     const bool passed = output == std::string("passthrough");
     EXPECT_EQ(text_of(out.get()), passed ? "motion 22,12 12×8 turned 0 1; " : "motion 16,8 12×8 turned 0 1; ");
-    const auto rois = rois_of(out.get());  // the detection alone: without the region of interest at the same place
+    const auto rois = rois_of(out.get());  // leaves the detection alone
     EXPECT(!rois.empty() && gst_buffer_remove_meta(out.get(), GST_META_CAST(rois[0])));
     Rig second(run, "region=roi roi-type=motion", caps_of(video));
     const Buffer result = second.push(Buffer(gst_buffer_copy(out.get())));
@@ -391,7 +393,7 @@ TEST(follows_motion_in_cropped_frames, Each::run) {
 }
 
 #if GST_CHECK_VERSION(1, 26, 0)
-/// A mask lies at a place, and there is no way to move it: it is dropped, and the relations of the rest stay.
+/// A mask has a position, but cannot be moved. It is dropped, and the relations of the other metadata stay.
 TEST(drops_masks_that_it_cannot_move, Each::run) {
   const GstVideoInfo video = video_info("I420", size), gray = video_info("GRAY8", {8, 8});
   auto [frame, cropped] = cropped_frame();
@@ -425,9 +427,9 @@ TEST(drops_masks_that_it_cannot_move, Each::run) {
 #endif
 #endif
 
-/// The filters keep the parameters of a region. GStreamer's videoconvert and videoscale drop them when they convert
-/// (1.22 to 1.28): they transform the meta by GstVideoMetaTransform, which takes only the box, the type and the id. If
-/// this fails for a newer version, correct docs/metas.md and docs/troubleshooting.md.
+/// The filters keep the parameters of a region. When GStreamer's videoconvert and videoscale (1.22 to 1.28) convert,
+/// they drop the parameters: GstVideoMetaTransform, which they use, keeps only the box, the type and the id.
+/// If this fails for a newer version, correct docs/metas.md and docs/troubleshooting.md.
 TEST(keeps_parameters_of_regions_as_videoconvert_does_not, Each::run) {
   const GstVideoInfo video = video_info("I420", size);
   const std::string filter = run.element + " backend=" + run.backend + " " + profile(run.element).needs;
@@ -462,7 +464,7 @@ TEST(keeps_parameters_of_regions_as_videoconvert_does_not, Each::run) {
     EXPECT_EQ(gst_video_region_of_interest_meta_get_param(roi, "motion") != nullptr, row.kept);
 #if CUDAVISION_HAVE_ANALYTICS
     const std::string place = scale == 2 ? "32,16 24×16" : "16,8 12×8";
-    // Moved, scaled, and still related.
+    // moved, scaled, and still related
     EXPECT_EQ(text_of(out.get()), "motion " + place + " turned 0 1; track 1 since 40000000 seen 40000000; 0-8-1 ");
 #endif
     gst_harness_teardown(harness);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests how the text of properties becomes rectangles, polygons and lines (gst/base/shapes.hpp), and each error.
+// Tests how texts of properties become rectangles, polygons and lines (gst/base/shapes.hpp), and each error.
 #include "gst/base/shapes.hpp"
 
 #include <string>
@@ -59,6 +59,8 @@ void reads_areas() {
   expect_read(areas, " 1,2\t3,4  5,8 ;7,8,9,10", "1,2 3,4 5,8; [7,8 9,10]");
   expect_read(areas, "1, 2 3 ,4 5 , 8", "1,2 3,4 5,8");
   expect_read(areas, "0.0,0.0 1.0,0.0 0.5,1.0", "0,0 640,0 320,480");
+  expect_read(areas, "0,0 1,0 0.5,1", "0,0 640,0 320,480");
+  expect_read(areas, "0.5,0,0.5,1", "[320,0 320,480]");
   expect_read(areas, "0.,.0 1.,.0 .5,1.", "0,0 640,0 320,480");
   expect_read(areas, "0,0 640,0 640,480 0,480 0,0", "0,0 640,0 640,480 0,480");  // closed by its first corner
   expect_read(areas, "0,0 0,0 640,0 640,480 640,480", "0,0 640,0 640,480");
@@ -82,7 +84,8 @@ void reads_areas() {
                            "1,2,3,4a",
                            "99999999999,0,1,1",
                            "1.5,0.0 1.0,0.0 0.5,0.5",
-                           "0.5,0 1,0 1,1",
+                           "0.5,0 2,0 1,1",
+                           "100,0.5 1,0 1,1",
                            "0.5,-0.5 1.0,0.0 1.0,1.0",
                            "0.0,0.0,0.0,0.5",
                            "1,2 3,4 5-6,7",
@@ -92,7 +95,7 @@ void reads_areas() {
     expect_error(areas, text, std::string("zones is \"") + text + "\": it must be rectangles x,y,w,h");
   expect_error(areas, "1,2", "three different corners");
   expect_error(areas, "1,2 3,4",
-               "zones has 1,2 3,4, which is no polygon: a polygon has three different corners or more");
+               "zones has 1,2 3,4, which is not a polygon: a polygon has three different corners or more");
   expect_error(areas, "1,2 3,4 1,2", "three different corners");
   expect_error(areas, "0,0 10,10 10,0 0,10", "which crosses or touches itself");
   expect_error(areas, "0.1,0.1 0.2,0.2 0.2,0.1 0.1,0.2", "which crosses or touches itself");
@@ -118,14 +121,14 @@ void reads_names() {
                  std::string("zones is \"") + text + "\": it must be polygons with names, NAME: x,y x,y x,y,");
   expect_error(zones, "\xff: 1,1 2,2 3,1", "zones has a name that is not UTF-8");
   expect_read(zones, "\xc3\xa9: 1,1 2,2 3,1", "\xc3\xa9: 1,1 2,2 3,1");
-  expect_error(zones, "door: 1,1 3,3", "zones has door (1,1 3,3), which is no polygon");
+  expect_error(zones, "door: 1,1 3,3", "zones has door (1,1 3,3), which is not a polygon");
   expect_error(zones, "door: 1,1 3,3 3,1 1,3", "zones has door (1,1 3,3 3,1 1,3), which crosses or touches itself");
   expect_error(zones, "door: 1,1 700,3 3,9",
                "zones has door (1,1 700,3 3,9), which leaves the frame of 640×480 at 700,3");
   expect_error(zones, "a: 1,1 2,2 3,1; b: 1,1 2,2 3,1; a: 1,1 2,2 3,1", "zones has the name a twice");
   for (const char* text : {"10,200 630,220", "gate: 1,2,3,4", "gate: x"})
     expect_error(lines, text, "it must be lines with names, NAME: x,y x,y,");
-  expect_error(lines, "gate: 10,200", "which is no line: a line has two different points");
+  expect_error(lines, "gate: 10,200", "which is not a line: a line has two different points");
   expect_error(lines, "gate: 10,200 10,200", "two different points");
   expect_error(lines, "gate: 10,200 20,200 30,300", "two different points");
   expect_error(lines, "gate: 10,200 20,481", "leaves the frame of 640×480 at 20,481");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The behaviour that all elements of the plugin share, tested for each of them on each backend
-// that works on this machine.
+// Tests the behaviour that all elements of the plugin share, for each of them on each backend that works on this
+// machine.
 #include <gst/video/gstvideotimecode.h>
 #include <gst/video/video-anc.h>
 
@@ -30,7 +30,7 @@ TEST(every_filter_has_a_profile, Each::element) {
 
 TEST(accepts_every_format_and_size, Each::run) {
   const std::vector<std::string> names = formats(run);
-  int known = 0;  // a GStreamer that is older than the list of formats lacks the others
+  int known = 0;  // a GStreamer older than the list of formats lacks the others
   for (int i = 0; i < cudavision::format_count; ++i)
     known += gst_video_format_from_string(cudavision::reference::definition(cudavision::Format(i)).name) !=
              GST_VIDEO_FORMAT_UNKNOWN;
@@ -83,7 +83,7 @@ TEST(passes_caps_fields, Each::run) {
   }
 }
 
-/// Frames of single fields need caps that say so.
+/// Frames with single fields need caps for single fields.
 TEST(refuses_caps_of_no_raw_video, Each::run) {
   Rig rig(run);
   gst_harness_set_src_caps_str(rig.harness(), caps_text("NV12", {64, 48}, ",interlace-mode=alternate").c_str());
@@ -96,8 +96,8 @@ TEST(refuses_caps_of_no_raw_video, Each::run) {
 
 namespace {
 
-/// Pushes frames that do not fit their caps. The element drops them with one warning in total,
-/// and the next good frame passes.
+/// Pushes frames that do not fit their caps. The element drops them with one warning in total. The next good frame
+/// passes.
 void expect_dropped(const Run& run, const std::string& format, const std::function<void(Buffer&)>& spoil) {
   Rig rig(run, "", caps_text(format, {64, 48}));
   const Picture expected = rig.filter(noise(rig.video()));
@@ -146,7 +146,7 @@ TEST(drops_buffers_smaller_than_their_caps, Each::run) {
       frame.reset(gst_buffer_new());
       GST_BUFFER_PTS(frame.get()) = pts;
     });
-    // A crop that begins inside the frame and ends outside.
+    // a crop that begins inside the frame and ends outside
     expect_dropped(run, format, [](Buffer& frame) { add_crop(frame.get(), {16, 8, 64, 48}); });
   }
 }
@@ -162,9 +162,10 @@ TEST(ends_a_stream_of_frames_that_do_not_fit, Each::run) {
   const Message error = rig.error();
   EXPECT_EQ(error.domain, GST_STREAM_ERROR);
   EXPECT_CONTAINS(error.text, "30 frames in a row do not fit their caps: ");
+  EXPECT_CONTAINS(error.text, "it has 2304 bytes and needs 4608, in rows of 64 bytes");
 }
 
-/// A short stream ends before so many frames have come.
+/// A short stream ends before enough frames for an error have arrived.
 TEST(says_at_the_end_that_no_frame_fitted, Each::run) {
   for (bool one_fits : {false, true}) {
     Rig rig(run);
@@ -187,7 +188,7 @@ TEST(drops_frames_with_a_wrong_meta, Each::run) {
     lie("stride beyond the buffer", [](GstVideoMeta* meta) { meta->stride[0] *= 2; });
     lie("greatest stride", [](GstVideoMeta* meta) { meta->stride[0] = G_MAXINT; });
     lie("least stride", [](GstVideoMeta* meta) { meta->stride[0] = G_MININT; });
-    // Rows before the buffer's start.
+    // rows before the start of the buffer
     lie("negative stride", [](GstVideoMeta* meta) { meta->stride[0] = -meta->stride[0]; });
     lie("offset beyond the buffer", [](GstVideoMeta* meta) { meta->offset[0] = gsize(1) << 40; });
     lie("offset that wraps", [](GstVideoMeta* meta) { meta->offset[0] = G_MAXSIZE - 63; });
@@ -216,7 +217,7 @@ TEST(reads_rows_that_share_memory_or_run_upwards, Each::run) {
       }
       return frame;
     };
-    /// The same picture in GStreamer's default layout.
+    /// The picture in GStreamer's default layout.
     const auto plain = [&](GstBuffer* frame) {
       GstVideoMeta* meta = gst_buffer_get_video_meta(frame);
       Buffer result = noise(video, 2);
@@ -255,7 +256,7 @@ TEST(reads_rows_that_share_memory_or_run_upwards, Each::run) {
 
 TEST(puts_cuda_memory_first, Each::element) {
   if (formats(run, cuda_memory).empty()) return;
-  // The query that cudaupload sends, with system memory first. (caps_test.cpp has other elements between.)
+  // The query that cudaupload sends, with system memory first. caps_test.cpp tests other elements between them.
   const Caps asked(gst_caps_from_string(
       "video/x-raw,format=NV12,width=64,height=48;video/x-raw(memory:CUDAMemory),format=NV12,width=64,height=48;"
       "video/x-raw,format=RGBA,width=64,height=48;video/x-raw(memory:CUDAMemory),format=RGBA,width=64,height=48"));
@@ -307,7 +308,7 @@ TEST(offers_a_pool_and_metas_upstream, Each::run) {
   g_autoptr(GstBufferPool) pool = nullptr;
   gst_query_parse_nth_allocation_pool(query.get(), 0, &pool, nullptr, nullptr, nullptr);
   EXPECT(pool);
-  // Frames from the pool work like any other.
+  // frames from the pool work like any other
   EXPECT(gst_buffer_pool_set_active(pool, TRUE));
   GstBuffer* frame;
   EXPECT_EQ(gst_buffer_pool_acquire_buffer(pool, &frame, nullptr), GST_FLOW_OK);
@@ -379,7 +380,7 @@ TEST(ignores_unfinished_settings, Each::run) {
   g_object_freeze_notify(G_OBJECT(rig.element()));  // as g_object_set() does
   set(rig.element(), p.second.substr(0, end));
   EXPECT_SAME(rig.filter(frame), filtered(run, p.first, rig.video(), frame));
-  rig.caps(caps_text("GRAY8", {64, 48}));  // a new plan, with the earlier settings
+  rig.caps(caps_text("GRAY8", {64, 48}));  // a new plan with the earlier settings
   EXPECT_SAME(rig.filter(larger), filtered(run, p.first, rig.video(), larger));
   set(rig.element(), p.second.substr(end));
   g_object_thaw_notify(G_OBJECT(rig.element()));
@@ -452,7 +453,7 @@ TEST(warns_of_bad_settings_while_playing, Each::run) {
     EXPECT_CONTAINS(warning.text, bad.property);
     EXPECT_CONTAINS(warning.text, bad.value);
     EXPECT_SAME(rig.filter(frame), good);
-    EXPECT_EQ(rig.warning().text, "");  // posted only once
+    EXPECT_EQ(rig.warning().text, "");
     EXPECT_EQ(rig.error().text, "");
     if (&bad == &all[0]) {  // also when caps change
       const GstVideoInfo other = video_info("RGB", {64, 48});
@@ -530,14 +531,14 @@ TEST(passes_events_and_latency, Each::run) {
   EXPECT_EQ(gst_harness_buffers_received(h), before);
 }
 
-/// As stock video filters do, what makes pictures leaves out frames that are late. What reports on each frame does not.
+/// Elements that make pictures skip late frames, as stock video filters do. Elements that report on each frame do not.
 TEST(leaves_out_late_frames_by_default, Each::run) {
   const bool reports = run.element == "cudadiff" || run.element == "cudahistogram";
   for (const char* settings : {"", "qos=true", "qos=false"}) {
     at(settings);
     Rig rig(run, settings, caps_text("GRAY8", small));
     rig.filter(noise(rig.video()));
-    // The frames until now + 2 · 400 ms come too late.
+    // Frames before now + 2 · 400 ms are late.
     gst_harness_push_upstream_event(rig.harness(),
                                     gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 2.0, 400 * GST_MSECOND, GST_SECOND));
     const guint before = gst_harness_buffers_received(rig.harness());
@@ -626,8 +627,8 @@ TEST(keeps_metas, Each::run) {
       Told(gst_custom_meta_get_structure(gst_buffer_get_custom_meta(out, "CudaVisionTestMeta"))).integer("answer"), 42);
 }
 
-/// Crops of each parity on each side, which begin and end inside of groups of subsampled pixels, up to the last pixel
-/// of the frame. They move from frame to frame. Regions of interest move and shrink with the picture.
+/// Crops of each parity on each side, which begin and end inside groups of subsampled pixels, up to the last pixel of
+/// the frame. They move from frame to frame. Regions of interest move and shrink with the picture.
 TEST(honours_crops_of_each_parity, Each::run) {
   for (const std::string& format : formats(run)) {
     const GstVideoInfo whole = video_info(format, {40, 32});
@@ -712,7 +713,7 @@ TEST(reports_that_downstream_needs_cuda_memory, Each::element) {
     GstElement *element = gst_bin_get_by_name(GST_BIN(pipeline), "element"),
                *filter = gst_bin_get_by_name(GST_BIN(pipeline), "caps");
     set(element, "backend=" + std::string(backend));
-    set(filter, "caps=video/x-raw(memory:CUDAMemory)");  // after it was linked, which fails in a build without CUDA
+    set(filter, "caps=video/x-raw(memory:CUDAMemory)");  // linking with these caps fails without CUDA
     gst_object_unref(filter);
     gst_object_unref(element);
     g_autoptr(GstBus) bus = gst_element_get_bus(pipeline);
@@ -724,7 +725,7 @@ TEST(reports_that_downstream_needs_cuda_memory, Each::element) {
   }
 }
 
-/// The log tells of frames that cross the bus to the GPU. On the CPU none do.
+/// The log reports frames that cross the bus to the GPU. On the CPU there are none.
 TEST(says_nothing_of_the_bus_on_the_cpu, Each::run) {
   if (run.backend != "cpu") return;
   LineCount starts("running on the processor"), copies("across the bus");
@@ -748,7 +749,7 @@ TEST(cycles_through_states_with_frames, Each::run) {
                               caps_text("NV12", {320, 240})};
   Line line(run, profile(run.element).needs, 2);
   for (int i = 0; i < 20; ++i) {
-    line.caps(caps[i / 2 % 4]);  // the same ones again, and others
+    line.caps(caps[i / 2 % 4]);  // repeats caps, and changes them
     for (const Message& message : line.play()) EXPECT(!message.is_error);
     line.stop();
   }

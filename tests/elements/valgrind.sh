@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs a program under valgrind's memcheck:   valgrind.sh PROGRAM [ARGUMENT …]
-# Fails on any invalid access or use of uninitialised memory, and on memory that is definitely lost if its stack has a
-# function of this project (namespace cudavision, the API of the metas, or plugin_init). Exit status 77 (skipped)
+# Fails on any invalid access or use of uninitialised memory. Also fails on memory that is definitely lost if its stack
+# has a function of this project (namespace cudavision, the API of the metas, or plugin_init). Exit status 77 (skipped)
 # without valgrind.
 set -euo pipefail
 if [[ ${SANITIZE:-} ]]; then echo 'skipped: valgrind does not run programs that are built with sanitizers'; exit 77; fi
@@ -14,7 +14,7 @@ suppressions=(--suppressions="$(dirname "${BASH_SOURCE[0]}")/valgrind.supp")
 glib=$(pkg-config --variable=prefix glib-2.0 2>/dev/null || echo /usr)/share/glib-2.0/valgrind/glib.supp
 [[ -f $glib ]] && suppressions+=(--suppressions="$glib")
 
-# valgrind reports false errors for ORC's generated code and for GLib's own allocator.
+# Avoid false errors for ORC's generated code and GLib's own allocator.
 export ORC_CODE=backup G_SLICE=always-malloc G_DEBUG=gc-friendly
 status=0
 valgrind --tool=memcheck --error-exitcode=3 --errors-for-leak-kinds=none --leak-check=full --show-leak-kinds=definite \

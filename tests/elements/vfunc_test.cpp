@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests of the exception boundary (gst/base/vfunc.hpp): an exception becomes one error message and a return
-// value that means failure.
+// Tests the exception boundary (gst/base/vfunc.hpp): an exception becomes one error message and a return value that
+// means failure.
 #include "gst/base/vfunc.hpp"
 
 #include <stdexcept>
@@ -9,7 +9,7 @@
 
 namespace cudavision {
 
-/// Replaces the plugin's function, since the test program is not linked with the plugin.
+/// Replaces the function of the plugin, because the test program is not linked with the plugin.
 void post_error(GstElement* element, const Status& status) {
   GST_ELEMENT_ERROR(element, RESOURCE, FAILED, ("%s", status.message().c_str()), (nullptr));
 }
@@ -45,7 +45,7 @@ TEST(turns_exceptions_into_errors, Each::element) {
   g_autoptr(GstBus) bus = gst_bus_new();
   gst_element_set_bus(element, bus);
   expect_errors(GST_OBJECT(element), bus);
-  // An error in a pad function is posted by its element.
+  // The element posts the error of a pad function.
   g_autoptr(GstPad) pad = gst_element_get_static_pad(element, "sink");
   expect_errors(GST_OBJECT(pad), bus);
   gst_element_set_bus(element, nullptr);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A Chromium without a window, for tests. `missing` says what it lacks here."""
+"""A headless Chromium for tests. `missing` names what is not installed."""
 import os
 import shutil
 
@@ -10,12 +10,12 @@ try:
     missing = ", ".join(name for name in ("chromium", "chromedriver") if not shutil.which(name))
 except ImportError:
     missing = "python3-selenium"
-HANGS = 900  # seconds that nothing needs, however busy the machine is
+HANGS = 900  # longer than anything takes on the busiest machine, in seconds
 
 
 def start(folder, size, strategy="normal", **logs):
-    """Starts it with its own profile in a folder. size: width and height of the window. strategy: what loading a page
-    waits for. logs: further kinds of logs."""
+    """Starts the browser with its own profile in a folder. size: width and height of the window. strategy: what loading
+    a page waits for. logs: additional kinds of logs."""
     options = Options()
     options.binary_location, options.page_load_strategy = shutil.which("chromium"), strategy
     for argument in ("--headless=new", "--disable-dev-shm-usage", "--hide-scrollbars", f"--window-size={size}",

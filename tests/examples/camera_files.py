@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A recorder for the tests of examples/: writes files of a scene through which somebody walks now and then."""
+"""A recorder for the tests of examples/: writes files of a scene through which a person walks now and then."""
 import os
 
 import numpy
@@ -9,7 +9,7 @@ import common
 from common import Gst
 
 WIDTH, HEIGHT = 160, 120
-BODY = 24, 40  # width and height of somebody, in pixels
+BODY = 24, 40  # width and height of the person, in pixels
 KINDS = {"h264.mp4": "openh264enc name=encoder gop-size=30 bitrate=1000000 ! h264parse ! mp4mux",
          "h264.mkv": "openh264enc name=encoder gop-size=30 bitrate=1000000 ! h264parse ! matroskamux",
          "jpeg.avi": "jpegenc quality=90 ! avimux", "jpeg.mkv": "jpegenc quality=90 ! matroskamux",
@@ -18,14 +18,14 @@ GROUND = numpy.tile(numpy.linspace(70, 150, WIDTH).astype(numpy.uint8), (HEIGHT,
 
 
 def missing(*kinds):
-    """Elements of these kinds that are not installed."""
+    """The elements of these kinds that are not installed."""
     names = {part.split()[0] for kind in kinds for part in KINDS[kind].split(" ! ")}
     return sorted(name for name in names if not programs.has(name))
 
 
 def picture(time, visits):
-    """The luma at a time in seconds: who is there crosses the picture once from left to right. `visits` are pairs of
-    the times of the first frame and of the end."""
+    """The luma at a time in seconds: a visitor crosses the picture once from left to right. `visits` are pairs of the
+    times of the first frame and of the end."""
     luma = GROUND.copy()
     for begin, end in visits:
         if begin <= time < end:
@@ -35,15 +35,15 @@ def picture(time, visits):
 
 
 def write(path, kind, begin, frames, visits, rate=1, size=(WIDTH, HEIGHT)):
-    """Writes a file with this number of frames, which begins at the time `begin` of the scene, and stores that as the
-    time at which it was written."""
+    """Writes a file with this number of frames. It begins at the time `begin` of the scene, and stores this as its
+    creation time."""
     encoder = KINDS[kind]
     pipeline = common.parse(
         f"appsrc name=frames format=time caps=video/x-raw,format=I420,width={WIDTH},height={HEIGHT},framerate={rate}/1 "
         f"! videoconvertscale ! video/x-raw,width={size[0]},height={size[1]} ! {encoder} ! filesink name=out",
         out={"location": str(path)})
     source, chroma = pipeline.get_by_name("frames"), bytes([128]) * (WIDTH * HEIGHT // 2)
-    if encoder.startswith("openh264enc"):  # which complains when it is asked for frames at the end
+    if encoder.startswith("openh264enc"):  # openh264enc logs an error when it is asked for frames at the end
         pipeline.get_by_name("encoder").get_static_pad("sink").add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, around)
     pipeline.set_state(Gst.State.PLAYING)
     for number in range(frames):
@@ -65,5 +65,5 @@ def around(pad, info):
 
 
 def cut(path, share=0.6):
-    """The power was cut, or the disk was full: only this share of a file is there."""
+    """Keeps only this share of a file, as after a power cut or on a full disk."""
     os.truncate(path, int(os.path.getsize(path) * share))

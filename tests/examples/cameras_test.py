@@ -3,8 +3,8 @@
 """Tests how motion-alarm, motion_alarm.py and motion-report read cameras: cameras_test.py MOTION_ALARM. The cameras are
 on 127.0.0.1 and ::1. Exit status 77 without the bindings of GStreamer or NumPy.
 
-No test depends on how fast the machine is. A camera sends a few pictures and then nothing, so that a program that waits
-for more never says what the test waits for."""
+No test depends on the speed of the machine. A camera sends a few pictures and then nothing, so a program that waits for
+more pictures never prints what the test waits for."""
 import json
 import os
 import shutil
@@ -47,7 +47,7 @@ class Case(programs.InFolder):
         return process
 
     def lines(self, process, count):
-        """The first lines with JSON that a program prints. Fails if it ends before."""
+        """The first lines of JSON that a program prints. Fails if it ends earlier."""
         found = []
         while len(found) < count:
             line = process.stdout.readline()
@@ -58,12 +58,12 @@ class Case(programs.InFolder):
         return found
 
     def ends(self, process):
-        """Ctrl-C ends it cleanly."""
+        """Ctrl-C ends the program cleanly."""
         process.send_signal(signal.SIGINT)
         self.assertEqual(0, process.wait(HANGS))
 
     def see_motion(self, camera, *paths):
-        """Both programs see motion in each of these."""
+        """Both alarms see motion in each of these paths."""
         for program in (ALARM, ALARM_PY):
             for path in paths:
                 with self.subTest(program=program[-1], path=path):
@@ -72,7 +72,7 @@ class Case(programs.InFolder):
                     self.ends(process)
 
     def says(self, program, *arguments):
-        """What a program that fails says."""
+        """The message of a program that fails."""
         done = subprocess.run([*program, *arguments], text=True, capture_output=True, timeout=HANGS, cwd=self.folder)
         self.assertEqual(1, done.returncode, done.stderr)
         self.assertEqual(1, done.stderr.count("\n"), done.stderr)
@@ -80,7 +80,7 @@ class Case(programs.InFolder):
 
 
 class MotionJpeg(Case):
-    """The first picture is there at once, whatever comes beside it."""
+    """The first picture appears at once, whatever else the camera sends."""
 
     def test_the_first_picture(self):
         camera = self.camera()
@@ -111,7 +111,7 @@ class MotionJpeg(Case):
                 self.assertGreaterEqual(len((self.folder / "frames.csv").read_text().splitlines()), 3)
 
     def test_passwords(self):
-        """Basic and Digest, with any characters, and with the same ones escaped."""
+        """Basic and Digest accept passwords with any characters, plain or percent-encoded."""
         for scheme in ("Basic", "Digest"):
             camera = self.camera(password=PASSWORD, scheme=scheme)
             for password in (PASSWORD, "a%23%25&1%40*b"):
@@ -123,19 +123,19 @@ class MotionJpeg(Case):
 
 
 class Snapshots(Case):
-    """A URL that answers with one picture is asked again."""
+    """A URL that answers with one picture is requested repeatedly."""
 
     def test_motion(self):
         camera = self.camera()
         self.see_motion(camera, "/snapshot#every=0.1", "/snapshot?length=no#every=0.1", "/snapshot")
-        self.assertEqual({"/snapshot", "/snapshot?length=no"}, set(camera.asked))  # the option is not for the server
+        self.assertEqual({"/snapshot", "/snapshot?length=no"}, set(camera.asked))  # the server does not get the option
 
     def test_the_chosen_rate(self):
-        """Without the option, three pictures would come in two seconds."""
+        """Without the option, three pictures would arrive in two seconds."""
         camera, begins = self.camera(), time.monotonic()
         process = self.start([*ALARM, "--every=0"], camera.uri("/snapshot#every=2"))
         self.lines(process, 3)
-        waited = time.monotonic() - begins  # a busy machine makes it longer only
+        waited = time.monotonic() - begins  # a busy machine only makes it longer
         self.ends(process)
         self.assertGreaterEqual(waited, 4)
 
@@ -144,7 +144,7 @@ class Snapshots(Case):
         done = subprocess.run([*REPORT, f"--clip={camera.uri('/snapshot#every=0.1')}", f"--out={self.folder}",
                                "--seconds=3"], text=True, stdout=subprocess.PIPE, timeout=HANGS)
         self.assertEqual(0, done.returncode, done.stdout)
-        # 30 pictures, or fewer on a busy machine, and a line of titles.
+        # 30 pictures, or fewer on a busy machine, and a header line.
         self.assertGreaterEqual(len((self.folder / "frames.csv").read_text().splitlines()), 4)
 
     def test_passwords(self):
@@ -176,10 +176,10 @@ class Snapshots(Case):
 
 
 class Refusals(Case):
-    """Each program says what a server answers, or why there is no server."""
+    """Each program reports the answer of a server, or why there is no server."""
 
     def refuses(self, uri, sentence, every=False):
-        """`every`: also of the programs in Python, which share their code."""
+        """`every`: also test the programs in Python, which share their code."""
         for program in (ALARM, *([ALARM_PY, [*REPORT, f"--out={self.folder}", "--clip"]] if every else [])):
             with self.subTest(uri=uri, program=program[0]):
                 said = self.says(program, uri)
@@ -213,7 +213,7 @@ class Refusals(Case):
 
 
 class Rtsp(Case):
-    """What cameras send. Each one sends a few pictures and then nothing, and never RTCP."""
+    """Streams as cameras send them. Each camera sends a few pictures and then nothing, and never RTCP."""
 
     def rtsp(self, *sessions, **options):
         camera = RtspCamera(*sessions, **options)
@@ -227,7 +227,7 @@ class Rtsp(Case):
         return found
 
     def test_tracks_beside_the_video(self):
-        """Sound, and metadata that never come, in any order, as ONVIF's profiles S and T have them."""
+        """Tracks of sound, and metadata that never arrive, in any order, as in ONVIF's profiles S and T."""
         for codec, sound, order in (("h264", "pcmu", (0, 1, 2)), ("h264", "pcma", (1, 2, 0)),
                                     ("h265", "aac", (0, 1, 2)), ("h265", "aac", (2, 1, 0)),
                                     ("jpeg", "pcmu", (1, 0, 2))):
@@ -238,7 +238,7 @@ class Rtsp(Case):
                 self.sees(self.rtsp([tracks[index] for index in order]))
 
     def test_rates(self):
-        """The first picture is there before the second one comes; 0.2 and 60 a second."""
+        """The first picture appears before the second one arrives, at 0.2 and 60 pictures per second."""
         for codec in filter(rtsp_camera.has, rtsp_camera.CODECS):
             with self.subTest(codec):
                 self.sees(self.rtsp([rtsp_camera.video(codec, 1)]), 1)
@@ -261,7 +261,7 @@ class Rtsp(Case):
                 self.ends(process)
 
     def test_a_program_leaves(self):
-        """A camera that allows one viewer has a place for the next one."""
+        """When a program leaves, a camera that serves one viewer accepts the next program."""
         camera = self.rtsp([rtsp_camera.video("jpeg", 3)], viewers=1)
         for program in ((*ALARM, "--every=0"), ALARM_PY, (*ALARM, "--every=0")):
             self.sees(camera, 1, program)
@@ -273,7 +273,7 @@ class Rtsp(Case):
 
 
 class Places(Case):
-    """Where a camera may be."""
+    """Addresses and certificates of cameras."""
 
     def test_ipv6(self):
         try:
@@ -290,7 +290,7 @@ class Places(Case):
 
     @unittest.skipUnless(shutil.which("openssl"), "no openssl")
     def test_a_certificate_that_nobody_signed(self):
-        """It is refused, unless the URI says that any will do."""
+        """It is refused, unless the URI accepts any certificate."""
         file = self.folder / "certificate.pem"
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", file, "-out",
                         self.folder / "part", "-days", "2", "-subj", "/CN=camera"], check=True, capture_output=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests which files of a folder the report and the scan take for clips. Exit status 77 without the bindings of
+"""Tests which files of a folder the report and the scan treat as clips. Exit status 77 without the bindings of
 GStreamer."""
 import os
 import unittest
@@ -28,7 +28,7 @@ class Folders(programs.InFolder):
         path.write_bytes(data)
 
     def stream(self, codec):
-        """A stream of a video without a container."""
+        """A video stream without a container."""
         encoder, caps = {"h264": (damage.H264, "video/x-h264"), "h265": (damage.H265, "video/x-h265")}[codec]
         if not programs.has(encoder.split()[0]):
             self.skipTest(f"no {encoder.split()[0]}")
@@ -53,7 +53,7 @@ class Folders(programs.InFolder):
             self.write(name, b"" if "empty" in name else b"broken")
         self.write("noise.ts", bytes(range(256)) * 9)
         self.write("code.ts", b"export const clip: number = 5;\n" * 9)
-        self.write("umlaut.ts", b"// " + "ü".encode() * 40000)  # its head ends in a character
+        self.write("umlaut.ts", b"// " + "ü".encode() * 40000)  # the examined part ends inside a character
         self.write("notes.txt", b"a text")
         self.write(".hidden.mkv", data)
         self.write(".folder/clip.mkv", data)
@@ -67,20 +67,20 @@ class Folders(programs.InFolder):
 
     def test_what_is_left_out_is_said(self):
         self.assertEqual(clip_files.left_out([]), "")
-        self.assertEqual(clip_files.left_out(["a/b.txt"]), "left out: 1 file that is no video (b.txt)")
-        self.assertEqual(clip_files.left_out([f"{n}.txt" for n in range(8)]), "left out: 8 files that are no videos "
+        self.assertEqual(clip_files.left_out(["a/b.txt"]), "skipped: 1 file that is not a video (b.txt)")
+        self.assertEqual(clip_files.left_out([f"{n}.txt" for n in range(8)]), "skipped: 8 files that are not videos "
                          "(0.txt, 1.txt, 2.txt, 3.txt, 4.txt and 3 more)")
         self.write("notes.txt")
         for call in (lambda: clip_files.clips_in(self.folder), lambda: clips.discover([str(self.folder)])):
-            with self.assertRaisesRegex(common.Failure, r"^there is no video in the folder .*; left out: 1 file that "
-                                        r"is no video \(notes\.txt\)$"):
+            with self.assertRaisesRegex(common.Failure, r"^there is no video in the folder .*; skipped: 1 file that "
+                                        r"is not a video \(notes\.txt\)$"):
                 call()
         self.write("clip", damage.encoded("jpeg.mkv", damage.STILL))
         said = []
         clips.discover([str(self.folder)], say=said.append)
-        self.assertEqual(said, [f"{self.folder}: left out: 1 file that is no video (notes.txt)"])
+        self.assertEqual(said, [f"{self.folder}: skipped: 1 file that is not a video (notes.txt)"])
         self.assertEqual(self.run_report(self.folder).stderr, f"{said[0]}\n")
-        self.assertIn("left out: 1 file that is no video (notes.txt)", (self.folder / "out/index.html").read_text())
+        self.assertIn("skipped: 1 file that is not a video (notes.txt)", (self.folder / "out/index.html").read_text())
         self.assertTrue((self.folder / "out/clip/report.html").exists())
 
 

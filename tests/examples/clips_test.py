@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests what the report does with video files: which are shown as they are, remuxed or encoded, clips of events, and
-clips that end too early. Makes small clips with GStreamer's encoders. Exit status 77 without the bindings, NumPy or
-an encoder."""
+"""Tests what the report does with video files: which are shown unchanged, remuxed or encoded, clips of events, and
+clips that end too early. Makes small clips with GStreamer's encoders. Exit status 77 without the bindings, NumPy or an
+encoder."""
 import datetime
 import json
 import os
@@ -38,26 +38,24 @@ LISTS = ["clips.csv", "clips.edl", "clips.json"]
 
 
 def make(path, encoder, frames=100, source="pattern=ball"):
-    """Writes a clip of 25 frames a second; returns its path."""
+    """Writes a clip of 25 frames per second. Returns its path."""
     launch(f"videotestsrc {source} num-buffers={frames} ! "
            f"video/x-raw,format=I420,width=160,height=120,framerate=25/1 ! {encoder} ! filesink", location=path)
     return str(path)
 
 
 def args_of(clip, **more):
-    """The options of a report."""
     return unittest.mock.Mock(**{"clip": clip, "track": 1, "part": part.Part(), "min_event": None, "backend": "cpu",
                                  "settings": [], "zones": None, "lines": None, "embed": 24, "clips": None,
                                  "recording": [], "stamp": False, **more})
 
 
 def from_source(description, **values):
-    """Reports read this source, whatever their clip is."""
+    """Makes reports read this source instead of their clip."""
     return unittest.mock.patch.object(analysis.inputs, "source_of", return_value=(description, values))
 
 
 def decoded(path, convert=""):
-    """The samples of a file that can be decoded."""
     return common.samples(common.parse(f"{common.DECODER} name=clip ! {convert} appsink name=sink sync=false",
                                        clip={"uri": common.uri_of(str(path))}))
 
@@ -68,12 +66,12 @@ def times_of(path):
 
 
 def stream_times_of(path):
-    """As times_of(), where the file has them."""
+    """Like times_of(), but with stream times."""
     return [clip_streams.stream_time(sample, sample.get_buffer().pts) / Gst.SECOND for sample in decoded(path)]
 
 
 def early(sample, number):
-    """A sample that is shown before one second."""
+    """A sample with a presentation time before one second."""
     buffer = sample.get_buffer().copy_deep()
     buffer.pts = Gst.SECOND - (2 - number) * Gst.SECOND // 25
     return Gst.Sample.new(buffer, sample.get_caps(), sample.get_segment(), None)
@@ -137,7 +135,7 @@ class Shown(Clips):
                 page_video.choose(clip, clip_facts.facts_of(clip), findings.Findings(), file, "mp4")
 
     def test_what_is_encoded(self):
-        """A profile that browsers do not play, a turned clip, and what is no video."""
+        """Tests a profile that browsers do not play, a rotated clip, and a file that is not a video."""
         clip = make(self.folder / "a.mkv", f"{H264} ! matroskamux", 5)
         self.assertFalse(page_video.needs_encoding(clip_facts.facts_of(clip)))
         for name, value in ("profile", "high-10"), ("turned", True):
@@ -154,7 +152,7 @@ class Shown(Clips):
         self.assertEqual(self.names(), ["frames.csv", "motion.jsonl", "objects.csv", "report.html", "report.mp4"])
         self.assertTrue(os.path.samefile(clip, self.folder / "out/report.mp4"))
         self.assertIn("the clip itself", self.page())
-        self.report("--frames=20")  # which is encoded
+        self.report("--frames=20")  # a part is encoded
         self.assertEqual(self.names(), ["frames.csv", "motion.jsonl", "objects.csv", "report.html"])
         self.assertTrue(os.path.getsize(clip))
 
@@ -217,7 +215,7 @@ class Events(Clips):
             self.assertIn("_object-12.", rows[1]["file"])
 
     def test_clips_that_overlap_are_one(self):
-        """A key frame each second: the clip of the second event begins at 4, before the first one ends."""
+        """There is a key frame every second, so the clip of the second event begins at 4, before the first one ends."""
         clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 200)
         facts = clip_facts.facts_of(clip)
 
@@ -259,7 +257,7 @@ class Events(Clips):
 
     @unittest.skipUnless(has("timeoverlay"), "no timeoverlay")
     def test_a_time_is_burnt_in(self):
-        """The upper left corner changes once in a second of the clip's clock, and nothing else does."""
+        """The upper left corner changes once per second of the clip's clock. Nothing else changes."""
         clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 150, "pattern=black")
         began = datetime.datetime(2024, 2, 29, 23, 59, 58, 400000, datetime.timezone(datetime.timedelta(hours=2)))
         for when, first in ((None, 0), (began, 0.6)):
@@ -281,7 +279,7 @@ class Events(Clips):
         self.assertEqual(epoch.format(form), "01:02:03")
 
     def test_pictures_before_the_key_frame_are_left_out(self):
-        """Matroska with open GOPs: what follows the key frame may be shown before it, and has no decoding time."""
+        """In Matroska with open GOPs, frames after the key frame may be shown before it, and have no decoding time."""
         clip = make(self.folder / "a.mkv", f"{H264} ! matroskamux", 50)
         with clip_streams.Reader(clip, clip_facts.facts_of(clip)) as reader:
             given = [sample for _, sample in reader.samples(int(1.5e9), int(1.9e9)) if sample]
@@ -291,7 +289,8 @@ class Events(Clips):
                 given[0], *(early(sample, i) for i, sample in enumerate(given[1:3])), *given[3:])],
                                           clip_facts.facts_of(clip), stream)
         self.assertEqual(found[0], Gst.SECOND)
-        # Not decoded: the two were no leading pictures, and some decoders drop what refers to them.
+        # Count without decoding: the two frames were not really leading pictures, and some decoders drop frames that
+        # refer to them.
         cut = str(self.folder / "cut.mp4")
         with clip_streams.Reader(cut, clip_facts.facts_of(cut)) as reader:
             self.assertEqual(sum(bool(sample) for _, sample in reader.samples(0, 10 * Gst.SECOND)), len(given) - 2)
@@ -301,11 +300,11 @@ class Events(Clips):
         facts = clip_facts.facts_of(clip)
         reader = clip_streams.Reader(clip, facts)
         drop = Gst.PadProbeType.DATA_DOWNSTREAM, lambda *_: Gst.PadProbeReturn.DROP
-        reader.sinks[0].get_static_pad("sink").add_probe(*drop)  # so that nothing comes
+        reader.sinks[0].get_static_pad("sink").add_probe(*drop)  # no data must arrive
         with unittest.mock.patch.object(clip_streams, "PATIENCE", 0):
             with self.assertRaisesRegex(common.Failure, "did not open within 0 s"), reader:
                 self.fail()
-        lost = {facts.codec: ("h264parse ! valve drop=true", "mp4mux", "mp4")}  # not even the end comes through
+        lost = {facts.codec: ("h264parse ! valve drop=true", "mp4mux", "mp4")}  # not even the end arrives
         with clip_streams.Reader(clip, facts) as reader, open(self.folder / "cut.mp4", "w+b") as stream:
             with (unittest.mock.patch.object(clip_streams, "PATIENCE", 0),
                   unittest.mock.patch.dict(clip_formats.FORMATS, lost)):
@@ -313,7 +312,7 @@ class Events(Clips):
                     clip_streams.write(reader.samples(0, int(2e9)), facts, stream)
 
     def test_a_slow_disk_holds_the_reader(self):
-        """What waits to be written does not grow, and an error ends the wait."""
+        """The queue of the writer does not grow, and an error ends the wait."""
         slow = {"image/jpeg": ("identity sleep-time=500", "matroskamux", "mkv")}
         facts, segment, waiting = unittest.mock.Mock(codec="image/jpeg", sounds=()), Gst.Segment(), []
         push = clip_streams.Writer.push
@@ -361,7 +360,7 @@ class Events(Clips):
                          sorted([row["file"] for row in rows] + [*LISTS]))
         self.assertTrue(rows[0]["begin_clock"])  # mp4mux writes the time
         self.assertIn(f'"clip":"clips/{rows[0]["file"]}"', self.page())
-        # Again, without clips of the run before; now from the page's own video, and motions.
+        # The second run removes the clips of the first one. Its clips come from the page's own video, and show motions.
         (folder / "mine.txt").write_text("precious")
         self.report("--frames=60", "--clips", "--after=0")
         rows = self.list_of_clips()
@@ -423,7 +422,7 @@ class Events(Clips):
 
 
 class Usage(Clips):
-    """What somebody sees who makes a mistake."""
+    """What users see after a mistake."""
 
     def failure(self, *arguments, status):
         done = self.run_report(*arguments)
@@ -439,7 +438,7 @@ class Usage(Clips):
                                ("--clips=x", "argument --clips: invalid choice: 'x' (choose from motions, visits)"),
                                ("--set=x=1", "cudadiff has no such property or value: x=1")):
             said = self.failure(argument, status=2)
-            self.assertEqual(re.sub(r"'(motions|visits)'", r"\1", said), text)  # Python 3.13 has no quotes there
+            self.assertEqual(re.sub(r"'(motions|visits)'", r"\1", said), text)  # Python 3.13 omits these quotes
         self.assertEqual(self.failure("a.mp4", "--clip=rtsp://b", status=1),
                          "several inputs must be files or folders, and rtsp://b is none")
 
@@ -448,7 +447,7 @@ class Usage(Clips):
         (self.folder / "mine").mkdir()
         (self.folder / "empty").touch()
         self.assertEqual(self.failure("a ü.mp4", "--out=out", status=1),
-                         f"{self.folder / 'a ü.mp4'}: it is no video, or of a kind that GStreamer does not know")
+                         f"{self.folder / 'a ü.mp4'}: it is not a video, or GStreamer does not know its format")
         self.assertEqual(self.failure("--clips", "gone.mp4", "--out=mine", status=1),
                          "cannot read gone.mp4: there is no such file")
         self.assertEqual(self.failure("empty", status=1), "cannot read empty: it is empty")
@@ -497,7 +496,7 @@ class Incomplete(Clips):
         self.assertEqual(facts.missing(1), "")
 
     def test_an_error_in_the_middle(self):
-        """The report has all frames until then, and so has the video. An error of another element is a failure."""
+        """The report and the video have all frames up to the error. An error of another element is a failure."""
         source = ("bin.( name=source videotestsrc ! video/x-raw,width=64,height=48,framerate=25/1 ! "
                   "identity error-after=31 )")
         with from_source(source):
@@ -512,13 +511,13 @@ class Incomplete(Clips):
         self.assertEqual(self.names(), ["frames.csv", "motion.jsonl", "objects.csv", "report.html"])
 
     def test_an_error_at_the_beginning(self):
-        """The source may be done before the first frame is analysed. Without a frame, the sentence is the one of
-        the error."""
+        """The source may finish before the first frame is analysed. If there is no frame, the message is that of the
+        error."""
         source, handled = ("bin.( name=source videotestsrc ! video/x-raw,width=64,height=48,framerate=25/1 ! "
                            "identity error-after=2 )", threading.Event())
         build, text_of = analysis.build, common.text_of
 
-        def no_allocation(_, info):  # which would wait for cudadiff
+        def no_allocation(_, info):  # the query would wait for cudadiff
             return (Gst.PadProbeReturn.DROP if info.get_query().type == Gst.QueryType.ALLOCATION
                     else Gst.PadProbeReturn.OK)
 
@@ -544,7 +543,7 @@ class Incomplete(Clips):
         program = subprocess.Popen([REPORT, "--frames=100000", "--backend=cpu"], stdout=subprocess.PIPE, text=True,
                                    cwd=self.folder)
         self.addCleanup(program.kill)
-        line = program.stdout.readline()  # of the progress
+        line = program.stdout.readline()  # a line of the progress
         self.assertIn("frames, motion in", line)
         program.send_signal(signal.SIGINT)
         said, _ = program.communicate()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Clips of each kind, whole and damaged, for the tests of examples/."""
+"""Whole and damaged clips of each kind, for the tests of examples/."""
 import functools
 import pathlib
 import random
@@ -8,14 +8,14 @@ import tempfile
 import programs
 
 FRAMES, RATE = 100, 10
-# A picture that stands still, so that all motion is false. It has 25 colours, which damage shows.
+# A still picture, so that all motion is false. Its 25 colours make damage visible.
 STILL = "videotestsrc pattern=smpte100"
 MOVING = "videotestsrc pattern=ball animation-mode=frames"
 H264 = "openh264enc gop-size=25 bitrate=1500000 ! h264parse"
 H265 = "x265enc key-int-max=25 bitrate=1500 speed-preset=ultrafast ! h265parse"
 MPEG4 = "avenc_mpeg4 bitrate=2000000 gop-size=25"
 MUXERS = {"mp4": "mp4mux", "mov": "qtmux", "mkv": "matroskamux", "ts": "mpegtsmux", "avi": "avimux"}
-# Names of kinds, with the encoder of each.
+# The kinds of clips and their encoders.
 KINDS = {
     "h264.mp4": H264, "h264.mkv": H264, "h264.ts": H264,
     "h264.avi": H264 + " ! video/x-h264,stream-format=byte-stream",
@@ -41,7 +41,7 @@ def encoded(kind, source):
 
 
 def media_of(data, kind):
-    """From where to where the frames of a file lie, without the index."""
+    """The range of a file that contains the frames, without the index."""
     if kind.endswith((".mp4", ".mov")):
         begin = data.index(b"mdat")
         return begin + 12, begin - 4 + int.from_bytes(data[begin - 4:begin], "big")
@@ -53,7 +53,7 @@ def media_of(data, kind):
 
 
 def damaged(data, kind, how, where, share=0.1, seed=1):
-    """`data` with damage from `where` (a share of the frames) on: zeros, flipped bits, or a part that is missing."""
+    """`data` with damage from `where` (a share of the frames) on: zeros, flipped bits, or a missing part."""
     begin, end = media_of(data, kind)
     at, length = begin + int((end - begin) * where), int((end - begin) * share)
     if how == "zeros":

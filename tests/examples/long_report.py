@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Writes the report of a clip of hours that does not exist, to try how fast such a page opens:
+"""Writes the report of an imaginary clip of hours, to measure how fast such a page opens:
   long_report.py FOLDER [--hours=10]
 
-People walk through the picture, three at a time, at 25 frames a second; there is no video."""
+Three people at a time walk through the picture, at 25 frames per second. There is no video."""
 import argparse
 import pathlib
 import sys
@@ -21,7 +21,7 @@ import pictures  # noqa: E402
 import recording  # noqa: E402
 from findings import Findings, Frame  # noqa: E402
 
-STAY = 20  # seconds that somebody is in the picture
+STAY = 20  # seconds that a person is in the picture
 SIZE = 1920, 1080
 
 

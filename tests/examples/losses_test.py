@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests that what cannot be read of a damaged clip is counted, said, and gives no motion, and that whole clips of all
-kinds are complete. Exit status 77 without the bindings of GStreamer, NumPy or the encoders."""
+"""Tests that unreadable parts of a damaged clip are counted and reported and give no motion, and that whole clips of
+all kinds are complete. Exit status 77 without the bindings of GStreamer, NumPy or the encoders."""
 import concurrent.futures
 import os
 import pathlib
@@ -20,7 +20,7 @@ from common import Gst
 programs.use("motion-scan")
 FRAMES = damage.FRAMES
 STEP = Gst.SECOND // damage.RATE
-# Damage that decoders do not notice: the data of H.265 and JPEG has no check.
+# Decoders do not notice damage in these, because the data has no checksum.
 UNCHECKED = "h265", "jpeg", "vp8"
 
 
@@ -35,7 +35,7 @@ class Clips(programs.InFolder):
         return data
 
     def check(self, kind, source, how, where):
-        """Damages a clip, and returns the result of motion-scan."""
+        """Damages a clip. Returns the result of motion-scan."""
         data = damage.damaged(self.make(kind, source), kind, how, where)
         result = scan(self.write(f"{how}-{where}-{kind}", data))
         self.assertEqual(result["status"], "ok", result["error"])
@@ -47,7 +47,7 @@ class Clips(programs.InFolder):
         if kind in damage.INDEXED and how != "cut":
             self.assertEqual(result["frames"] + result["lost"], FRAMES, result["incomplete"])
             self.assertTrue(spans)
-            # From a place in the damage to a key frame behind it.
+            # The span extends from a place in the damage to the next key frame.
             begin, end = where * FRAMES / damage.RATE, (where + 0.1) * FRAMES / damage.RATE
             if source == damage.MOVING:
                 self.assertLess(abs(spans[0]["begin"] - begin), 1.5, spans)
@@ -71,7 +71,7 @@ class Whole(Clips):
                 self.assertEqual((result["frames"], result["incomplete"]), (FRAMES, ""))
 
     def test_a_stream_that_begins_and_ends_anywhere(self):
-        """A recorder of a broadcast begins between key frames, and ends in a frame."""
+        """A recording of a broadcast begins between key frames, and ends inside a frame."""
         data = self.make("h264.ts", damage.MOVING)
         packets = len(data) // 188
         for begin, end in (packets // 8, packets), (0, packets * 2 // 3), (packets // 8, packets * 2 // 3 + 1):
@@ -80,7 +80,7 @@ class Whole(Clips):
             self.assertLessEqual(result["lost"], FRAMES / 8 + 1 if begin else 0, result["incomplete"])
 
     def test_a_pause_is_no_loss(self):
-        """Frames that come at any time, as from a phone or a recorder that waits for motion."""
+        """Frames may have any times, as from a phone or a recorder that waits for motion."""
         times = [*range(0, 30), *range(90, 120), 121, 125, 126, 140, *range(200, 230)]
         for muxer, suffix in (("matroskamux", "mkv"), ("mp4mux", "mp4"), ("mpegtsmux", "ts")):
             path = self.folder / f"pause.{suffix}"
@@ -105,7 +105,7 @@ class Whole(Clips):
 
 class Damaged(Clips):
     def test_each_kind(self):
-        """Holes at the beginning, in the middle and at the end."""
+        """Tests holes at the beginning, in the middle and at the end."""
         for kind in damage.KINDS:
             for how in "zeros", "flips", "cut":
                 for where in 0, 0.4, 0.85:
@@ -125,7 +125,7 @@ class Damaged(Clips):
                     self.assertEqual((result["motion_frames"], len(result["objects"])), (0, 0))
 
     def test_many_threads(self):
-        """With more threads the decoder is ahead, and a few frames more may be left out."""
+        """With more threads the decoder is ahead, so a few more frames may be lost."""
         data = damage.damaged(self.make("h264.mp4", damage.STILL), "h264.mp4", "flips", 0.4)
         result = scan(self.write("a.mp4", data), threads=0)
         self.assertEqual(result["frames"] + result["lost"], FRAMES)
@@ -146,10 +146,10 @@ class Damaged(Clips):
 
 
 class Broken(Clips):
-    """Files that are not whole."""
+    """Incomplete files."""
 
     def test_an_mp4_without_its_index(self):
-        """Both programs say the same, and none waits forever: GStreamer swallows the error now and then."""
+        """Both programs print the same message, and neither hangs: GStreamer sometimes swallows the error."""
         data = self.make("h264.mp4", damage.MOVING)
         sentence = "its index (moov) is missing: the file was cut off, is damaged, or is still being recorded"
         for name, part in (("half.mp4", data[:len(data) // 2]), ("index.mp4", data[:-20]),
@@ -171,7 +171,7 @@ class Broken(Clips):
             self.assertEqual(containers.fault_of(self.write("x", data)), fault, data)
 
     def test_a_cut_avi(self):
-        """Report and scan show the same loss."""
+        """The report and the scan show the same loss."""
         for kind in "jpeg.avi", "mpeg4.avi":
             data = self.make(kind, damage.MOVING)
             part = data[:len(data) * 2 // 3]
@@ -196,13 +196,13 @@ class Broken(Clips):
                          [(float(begin), float(end), int(lost))])
         self.assertIn(f"<strong>Incomplete:</strong> {sentence}", self.page())
         self.assertEqual([span[2] for span in drawn["lost"]], [int(lost)])
-        for run in drawn["runs"]:  # no motion lasts through the hole
+        for run in drawn["runs"]:  # no motion spans the hole
             self.assertFalse(run[0] < float(begin) - 0.1 and run[1] > float(end) + 0.1, run)
         self.assertNotIn("incomplete", self.report(self.write("b.mp4", data)))
 
 
 class Alarms(Clips):
-    """The motion alarms say what is lost on stderr, with the name of the input, and fail."""
+    """The motion alarms report losses on stderr with the name of the input, and fail."""
 
     def watch(self, *program):
         good = self.make("h264.mp4", damage.STILL)
@@ -237,7 +237,7 @@ def sample(time, key=False, size=100, dts=None):
 
 
 class Counting(unittest.TestCase):
-    """What goes into a decoder, and what comes out."""
+    """Compares the frames that enter and leave a decoder."""
 
     def stream(self, ordered=True, skips=False, caps="video/x-h264"):
         pad = Gst.Pad.new("sink", Gst.PadDirection.SINK)
@@ -252,11 +252,10 @@ class Counting(unittest.TestCase):
 
     def spans(self, stream, indexed=True):
         stream.ended = True
-        return [(round(span.begin, 3), round(span.end, 3), span.frames, span.about)
-                for span in stream.finish(indexed)]
+        return [(round(span.begin, 3), round(span.end, 3), span.frames, span.about) for span in stream.finish(indexed)]
 
     def counted(self, times, keys=(0,), lost=(), indexed=True, size=100, **options):
-        """The spans of a stream of which these frames come, except the lost ones."""
+        """The spans of a stream whose decoder outputs these frames, except the lost ones."""
         stream, give, _ = self.stream(**options)
         for time in times:
             give(time, time in keys, size=size)
@@ -280,13 +279,13 @@ class Counting(unittest.TestCase):
         self.assertEqual(self.spans(stream), [(0.4, 1.0, 6, False)])
 
     def test_frames_before_the_first_key_frame(self):
-        """Neither they nor the frames of an open group are a loss, even if they are damaged."""
+        """Neither these frames nor those of an open group count as a loss, even if they are damaged."""
         stream, give, _ = self.stream()
         give(0)
         stream.damage()
         give(1)
         give(4, True)
-        for time in 2, 3:  # of an open group
+        for time in 2, 3:  # frames of an open group
             give(time)
         for time in range(5, 10):
             give(time)
@@ -313,16 +312,16 @@ class Counting(unittest.TestCase):
                 if not time % 2:
                     stream.on_frame(time * STEP)
             self.assertEqual(self.spans(stream), [], caps)
-        # A frame of H.264 may be small.
+        # An H.264 frame may be small.
         self.assertEqual(self.counted(range(20), lost=(5,), size=12), [(0.5, 0.6, 1, False)])
 
     def test_holes_in_time(self):
-        """They are a loss only where the demuxer skipped something."""
+        """They count as a loss only if the demuxer skipped something."""
         for skips, expected in ((False, []), (True, [(1.0, 3.0, 20, True)])):
             self.assertEqual(self.counted([*range(10), *range(30, 40)], keys=(0, 30), skips=skips), expected)
         stream, give, _ = self.stream(skips=True)
         good = []
-        for time in [*range(20), *range(30, 45)]:  # what follows needs what is missing, up to a key frame
+        for time in [*range(20), *range(30, 45)]:  # later frames depend on the missing ones, up to a key frame
             give(time, time in (0, 40))
             good.append(stream.on_frame(time * STEP))
         self.assertEqual(good, [True] * 20 + [False] * 10 + [True] * 5)
@@ -333,7 +332,7 @@ class Counting(unittest.TestCase):
         self.assertLess(sum(span[2] for span in spans), 20)
 
     def test_streams_without_times(self):
-        """Those without a container: the number alone is known. A stream in pieces has none."""
+        """In streams without a container, only the number is known. A stream in pieces has no number either."""
         for caps, expected in (("video/x-h264,parsed=true", [(0, 0, 6, False)]), ("image/jpeg", [])):
             stream, give, _ = self.stream(caps=caps)
             for time in range(20):
@@ -351,7 +350,7 @@ class Counting(unittest.TestCase):
             if time not in (5, 6, 16, 17, 18, 19):
                 stream.on_frame(time * STEP)
         self.assertEqual(self.spans(stream), [(0.5, 0.7, 2, False), (1.6, 2.0, 4, False)])
-        stream, give, _ = self.stream(ordered=False)  # frames that were left out on purpose are no samples
+        stream, give, _ = self.stream(ordered=False)  # frames that were skipped on purpose are no samples
         for time in range(20):
             if time not in (5, 6, 19):
                 give(None, time == 0, dts=time)

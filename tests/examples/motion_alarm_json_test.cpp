@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests the lines that motion-alarm makes from messages. The messages are made here, so no plugin is needed.
+// Tests the lines that motion-alarm makes from messages. The test makes the messages itself, so it needs no plugin.
 #include <cmath>
 
 #include "examples/motion-alarm/json.hpp"
@@ -11,7 +11,7 @@ void expect_same(const std::string& found, const std::string& expected) {
   cudavision::test::expect(found == expected, "expected " + expected + "\nfound    " + found);
 }
 
-/// Compares the line of a message of cudadiff with these fields.
+/// Compares the line for a cudadiff message with these fields with `expected`.
 void expect_line(const char* fields, const std::string& expected, const char* input = "x") {
   g_autoptr(GstStructure) structure = gst_structure_from_string((std::string("cudadiff, ") + fields).c_str(), nullptr);
   expect_same(structure ? json_line(input, structure) : "no structure", expected + "\n");
@@ -44,13 +44,13 @@ int main(int argc, char** argv) {
       R"("at": "noon", "snapshot": "a\\b.jpg"})",
       "cam \"1\"");
 
-  // Frames without timestamps and without motion.
+  // frames without timestamps and without motion
   expect_line("event=none, stream-time=(guint64)18446744073709551615, running-time=(guint64)2000000000",
               R"({"input": "x", "event": "none", "time": 2, "regions": []})");
   expect_line("event=none, stream-time=(guint64)18446744073709551615",
               R"({"input": "x", "event": "none", "time": null, "regions": []})");
 
-  // Objects.
+  // objects
   expect_line(
       R"(stream-time=(guint64)2500000000, event=leave, id=(uint)7, x=1, y=2, width=3, height=4, zone=door,
          entered=(guint64)500000000, left=(guint64)1500000000, seconds=(double)1, path-length=12.5,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// An input of motion-alarm whose events come late and from another thread, as events of cudadiff do with
-// attach-roi=false on a GPU: each line still comes in order, and each begin with its picture. An
-// element that takes cudadiff's name does this without a GPU;
-// with -Db_sanitize=thread the two threads may not touch the same data.
+// Tests motion-alarm with events that arrive late and from another thread, as from cudadiff with attach-roi=false on a
+// GPU. The lines must still be in order, and each `begin` must have its picture. An element with the name of cudadiff
+// makes this possible without a GPU. With -Db_sanitize=thread, the two threads must not race.
 #include <glib/gstdio.h>
 #include <gst/base/gstbasetransform.h>
 #include <gst/video/video.h>
@@ -25,7 +24,7 @@ namespace {
 constexpr int frames = 30;
 constexpr std::size_t most_late = 8;
 
-/// The events of frames, posted by a separate thread.
+/// Posts the events of frames from a separate thread.
 class Poster {
  public:
   explicit Poster(GstElement* element) : element_(element), thread_([this] { run(); }) {}
@@ -56,7 +55,7 @@ class Poster {
   void run() {
     std::unique_lock lock(mutex_);
     for (int number = 0;; ++number) {
-      // The first frames have their events as late as can be, the next ones as soon as this thread gets to run.
+      // The first frames get their events as late as possible, the others as soon as this thread runs.
       changed_.wait(lock, [&] {
         return ended_ || (!times_.empty() && (hurries_ || number >= frames / 2 || times_.size() > most_late));
       });
@@ -123,7 +122,7 @@ void late_class_init(LateClass* klass) {
     if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) reinterpret_cast<Late*>(self)->poster->finish();
     return GST_BASE_TRANSFORM_CLASS(late_parent_class)->sink_event(self, event);
   };
-  // Each frame is as bright as its number says.
+  // the brightness of each frame encodes its number
   trans->transform_ip = [](GstBaseTransform* trans, GstBuffer* buffer) {
     Late* self = reinterpret_cast<Late*>(trans);
     gst_buffer_memset(buffer, 0, guint8(8 * self->number++), gsize(-1));

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests parts of clips: the frames that pass are those that decoding the whole clip gives, and all programs take the
-same options. MOTION_ALARM is the program in C++. Exit status 77 without the bindings or NumPy."""
+"""Tests parts of clips: the passed frames equal those of decoding the whole clip, and all programs have the same
+options. MOTION_ALARM is the C++ program. Exit status 77 without the bindings or NumPy."""
 import argparse
 import hashlib
 import json
@@ -22,7 +22,7 @@ programs.use("motion-scan")
 FRAMES = 200
 COUNTER = ("videotestsrc num-buffers={n} ! video/x-raw,format=I420,width=160,height=120,framerate={rate} ! "
            "timeoverlay ! {how} ! filesink location={file}")
-# Key frames are 50 frames apart. The time line of the MPEG-4 in AVI has B frames.
+# Key frames are 50 frames apart. The MPEG-4 in AVI has B frames.
 KINDS = {"a.mp4": "openh264enc gop-size=50 ! h264parse ! mp4mux", "a.mkv": "openh264enc gop-size=50 ! h264parse ! "
          "matroskamux", "f.mp4": "openh264enc gop-size=50 ! h264parse ! mp4mux fragment-duration=1000",
          "a.webm": "vp8enc deadline=1 keyframe-max-dist=50 ! webmmux", "a.ts": "openh264enc gop-size=50 ! h264parse ! "
@@ -34,7 +34,7 @@ PARTS = (("3.0", None, None), ("3.98", None, "1.0"), ("00:00:05.04", "00:00:06",
 
 
 def frames_of(path, chosen):
-    """Pairs of a stream time and a hash, of the frames of a part of a clip, and its gate."""
+    """Pairs of a stream time and a hash for the frames of a part of a clip, and its gate."""
     pipeline = common.parse(f"{common.DECODER} name=source ! queue name=queue ! videoconvert ! "
                             "video/x-raw,format=I420 ! appsink name=sink sync=false",
                             source={"uri": common.uri_of(str(path))})
@@ -46,7 +46,7 @@ def frames_of(path, chosen):
             frames.append((sample.get_segment().to_stream_time(Gst.Format.TIME, buffer.pts),
                            hashlib.sha256(buffer.extract_dup(0, buffer.get_size())).hexdigest()))
     lost = watched.result(chosen.is_whole, gate.over)
-    if lost:  # what is not in the part is not lost
+    if lost:  # frames outside the part are not lost
         raise AssertionError(f"{path}, {chosen.words}: {losses.sentence(lost, len(frames))}")
     return frames, gate
 
@@ -110,7 +110,7 @@ class Frames(programs.InFolder):
                         self.assertEqual(frames, expected(whole, chosen))
                         self.assertEqual(gate.why_nothing(), "")
             frames, gate = frames_of(self.folder / name, part_of("7.0", None, None))
-            if name in ("a.mp4", "a.mkv", "a.webm"):  # it was searched, not decoded
+            if name in ("a.mp4", "a.mkv", "a.webm"):  # the start was found by seeking, not by decoding
                 self.assertLess(gate.came, 110, name)
 
     @unittest.skipUnless(has("openh264enc", "timeoverlay"), "no openh264enc, or no timeoverlay")
@@ -119,7 +119,7 @@ class Frames(programs.InFolder):
             for name in "a.mp4", "a.mkv":
                 launch(COUNTER.format(n=60, rate=rate, how=KINDS[name], file=name), cwd=self.folder)
                 whole, _ = frames_of(self.folder / name, part.Part())
-                for index in (1, 20, 49, 59):  # the time as tables have it
+                for index in (1, 20, 49, 59):  # the time as in tables
                     chosen = part_of(f"{whole[index][0] / Gst.SECOND:.3f}", None, None)
                     with self.subTest(rate=rate, name=name, index=index):
                         self.assertEqual(frames_of(self.folder / name, chosen)[0], whole[index:])
@@ -137,7 +137,7 @@ class Frames(programs.InFolder):
 
 
 class Events(unittest.TestCase):
-    """What is left of a motion with these frames, and of a visit."""
+    """Tests which events the minimum length (--min-event) keeps."""
 
     def told(self, least, lines):
         shortest = Shortest(least and part.time_of(least))
@@ -170,7 +170,7 @@ class Events(unittest.TestCase):
                  {"event": "light", "time": 3, "regions": []},
                  {"event": "leave", "id": 2, "zone": "door", "time": 4, "seconds": 2.8}]
         self.assertEqual(self.told("1s", lines)[0], ["cross", "enter", "light", "leave"])
-        # An object that is gone is held for a second, and may have left before it has lasted that long.
+        # An object that is gone is held for a second, and may have left before it lasted that long.
         gone = [{"event": "enter", "id": 1, "time": 1, "entered": 1}, {"event": "light", "time": 2.3, "regions": []},
                 {"event": "leave", "id": 1, "time": 2.4, "seconds": 0.4}]
         self.assertEqual(self.told("1s", gone)[0], ["light"])
@@ -178,7 +178,7 @@ class Events(unittest.TestCase):
 
 
 class Programs(programs.InFolder):
-    """A ball from 2.4 s to 5.4 s, and from 8 s to 8.4 s, in 10.8 s."""
+    """A ball is visible from 2.4 s to 5.4 s, and from 8 s to 8.4 s, in a clip of 10.8 s."""
 
     @classmethod
     def setUpClass(cls):
@@ -191,7 +191,7 @@ class Programs(programs.InFolder):
         launch(f"concat name=all ! {how} ! filesink location={cls.clip} {shown}")
 
     def report(self, *arguments, status=0):
-        """The times of the frames, and the events; or what it said if it fails."""
+        """The times of the frames, and the events; after a failure, the message."""
         said = super().report(self.clip, *arguments, status=status)
         if status:
             return said
@@ -215,8 +215,8 @@ class Programs(programs.InFolder):
         return found[0]
 
     def test_a_part(self):
-        """The ball comes at 2.4 s. Where it is there in the first frame, the place that it leaves can be a second
-        object for a moment."""
+        """The ball appears at 2.4 s. If it is there in the first frame, the place that it leaves can briefly be a
+        second object."""
         for start, first, most in (1, 2.3, 1), (3, 3, 2):
             rows, events = self.report(f"--start=00:00:0{start}", "--end=5.04")
             self.assertEqual((rows[0], rows[-1], len(rows)), (start, 5.0, 126 - 25 * start))

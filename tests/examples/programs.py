@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the tests of the programs in examples/ share. Lets them import the modules of these. Ends a test with status 77
-without what they import."""
+"""Shared by the tests of the programs in examples/, whose modules become importable. Ends a test with status 77 if a
+module is missing."""
 import csv
 import json
 import os
@@ -13,9 +13,9 @@ import unittest
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 REPORT = EXAMPLES / "motion-report" / "motion_report.py"
-ALARM = os.environ.get("MOTION_ALARM", "")  # the program in C++
+ALARM = os.environ.get("MOTION_ALARM", "")  # the C++ program
 ALARM_PY = [sys.executable, str(EXAMPLES / "motion_alarm.py")]
-HANGS = 3600  # seconds that nothing needs, however busy the machine is
+HANGS = 3600  # longer than anything takes on the busiest machine, in seconds
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(EXAMPLES)]
 try:
@@ -28,7 +28,7 @@ common.Gst.init(None)
 
 
 def use(program):
-    """Lets a test also import the modules of the program in this folder."""
+    """Makes the modules of the program in this folder importable, too."""
     sys.path.insert(1, str(EXAMPLES / program))
 
 
@@ -37,8 +37,8 @@ def has(*elements):
 
 
 def launch(description, location=None, **options):
-    """Runs a pipeline, in which a blank ends a word; its last element has this location. Returns what subprocess.run()
-    does."""
+    """Runs a pipeline whose words are separated by blanks. Its last element has this location. Returns the result of
+    subprocess.run()."""
     if "capture_output" not in options:
         options["stderr"] = subprocess.DEVNULL
     words = description.split() + ([f"location={location}"] if location else [])
@@ -46,31 +46,29 @@ def launch(description, location=None, **options):
 
 
 def rows_of(path):
-    """The rows of a CSV file."""
     with open(path, encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
 
 
 def scan(path, **request):
-    """The result of motion-scan for a clip. Its modules must be in use()."""
+    """The result of motion-scan for a clip. use() must have made its modules importable."""
     import analyse
     return analyse.analyse({"uri": pathlib.Path(path).absolute().as_uri(), "settings": {"preset": "outdoor"},
                             "backend": "cpu", "timeout": 10**6, "threads": 1, **request})
 
 
 class InFolder(unittest.TestCase):
-    """A test with its own folder."""
 
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def run_report(self, *arguments):
-        """Runs motion-report in the folder, where it writes into out/. Returns what subprocess.run() does."""
+        """Runs motion-report in the folder. It writes into out/. Returns the result of subprocess.run()."""
         return subprocess.run([REPORT, *arguments, "--out=out", "--backend=cpu"], capture_output=True, text=True,
                               cwd=self.folder)
 
     def report(self, *arguments, status=0):
-        """As run_report(). Returns what it printed."""
+        """Like run_report(). Returns the output."""
         done = self.run_report(*arguments)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout + done.stderr
@@ -83,7 +81,7 @@ class InFolder(unittest.TestCase):
         return json.loads(re.search('id="data">(.*?)</script>', self.page(folder))[1])
 
     def events(self, *kinds):
-        """The lines of motion.jsonl, or its lines of these kinds."""
+        """The lines of motion.jsonl, or only those of these kinds."""
         lines = map(json.loads, (self.folder / "out/motion.jsonl").read_text().splitlines())
         return [event for event in lines if not kinds or event["event"] in kinds]
 

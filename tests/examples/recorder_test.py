@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests that the files of a recorder are one recording with one time line. Exit status 77 without the bindings of
+"""Tests that the files of a recorder become one recording with one time line. Exit status 77 without the bindings of
 GStreamer, NumPy or the encoders."""
 import datetime
 import os
@@ -28,7 +28,7 @@ class Recordings(programs.InFolder):
         (self.folder / "cam").mkdir()
 
     def write(self, name, kind="h264.mp4", begin=0, frames=100, visits=(), **more):
-        """Writes a file of a camera: ten pictures a second."""
+        """Writes a camera file with ten pictures per second."""
         if absent := camera_files.missing(kind):
             self.skipTest(f"not installed: {', '.join(absent)}")
         more = {"rate": 10, **more}
@@ -36,7 +36,7 @@ class Recordings(programs.InFolder):
                               **more)
 
     def report(self, *arguments, status=0):
-        """Runs a report of the folder. Returns what it printed."""
+        """Runs a report of the folder. Returns its output."""
         inputs = [] if any(not each.startswith("-") for each in arguments) else ["cam"]
         return super().report(*inputs, *arguments, status=status)
 
@@ -53,7 +53,7 @@ class Recordings(programs.InFolder):
 
 class Seams(Recordings):
     def test_a_visit_across_files(self):
-        """One object, one motion and one clip, across two files, and across a file that is all in it."""
+        """One object, one motion and one clip span two files, and a whole file between others."""
         visits = [(7, 13), (25, 45)]
         for number in range(5):
             self.write(f"2024-01-31_13-05-{10 * number:02}", begin=10 * number, visits=visits)
@@ -66,14 +66,14 @@ class Seams(Recordings):
         for row, (begin, end) in zip(rows, visits):
             self.assertLess(abs(row["event_begin_s"] - begin) + abs(row["event_end_s"] - end), 0.6)
             facts = clip_facts.facts_of(str(self.folder / "out/clips" / row["file"]))
-            # As it was recorded, and not as the page's video, which has no such size.
+            # As recorded, unlike the page's video, which has another size.
             self.assertEqual((facts.codec, facts.width), ("video/x-h264", camera_files.WIDTH))
             self.assertLess(abs(facts.length - (row["end_s"] - row["begin_s"])), 0.15)
             self.assertLessEqual(row["begin_s"], begin - 0.9)
             self.assertRegex(row["begin_clock"], r"^2024-01-31T13:05:[0-4]\d\.\d{3}\+01:00$")
 
     def test_files_that_differ(self):
-        """In size, format, container and rate; they are analysed in the size of the first one."""
+        """The files differ in size, format, container and rate. They are analysed in the size of the first one."""
         visits = [(7, 13), (17, 23)]
         self.write("2024-01-31_13-05-00", begin=0, visits=visits)
         self.write("2024-01-31_13-05-10", "jpeg.avi", begin=10, visits=visits, size=(320, 240), rate=5, frames=50)
@@ -82,7 +82,7 @@ class Seams(Recordings):
         self.check_visits(visits)
         self.assertEqual((self.data()["size"], len(self.data()["runs"])),
                          ([camera_files.WIDTH, camera_files.HEIGHT], 2))
-        rows = self.list_of_clips()  # of the page's video
+        rows = self.list_of_clips()  # these come from the page's video
         self.assertTrue(rows)
         for row in rows:
             facts = clip_facts.facts_of(str(self.folder / "out/clips" / row["file"]))
@@ -90,22 +90,22 @@ class Seams(Recordings):
         self.assertEqual([event for event in self.events("light")], [])
 
     def test_a_hole_is_said_and_drawn(self):
-        """Without a visit that lasts through it; a few seconds later than the names say is no hole."""
+        """No visit spans the hole. A few seconds' deviation from the names is not a hole."""
         self.write("2024-01-31_13-05-00", visits=[(7, 30)])
         self.write("2024-01-31_13-05-11", begin=10, visits=[(7, 30)])
         self.write("2024-01-31_13-05-51", begin=20, visits=[(7, 30)])
         said = self.report()
         self.assertIn("1 hole, where nothing was recorded (from 2024-01-31 13:05:20, 30.0 s)", said)
         self.assertEqual(self.data()["holes"], [[20, 50, ""]])
-        self.assertEqual([(hole["time"], hole["until"], hole["files"]) for hole in self.events("hole")],
-                         [(20, 50, [])])
+        self.assertEqual([(hole["time"], hole["until"], hole["files"]) for hole in self.events("hole")], [(20, 50, [])])
         runs = self.data()["runs"]
         self.assertTrue(all(end <= 20.1 or begin >= 49.9 for begin, end, _ in runs), runs)
         self.assertTrue(any(begin < 20 for begin, *_ in runs) and any(begin > 40 for begin, *_ in runs), runs)
         self.assertEqual(self.data()["end"], 60)
 
     def test_files_that_cannot_be_read(self):
-        """They are named and counted, and their time is a hole: at the beginning, in the middle and at the end."""
+        """Unreadable files are named and counted, and their time is a hole: at the beginning, in the middle and at the
+        end."""
         names = [f"2024-01-31_13-05-{10 * number:02}" for number in range(5)]
         paths = [self.write(name, begin=10 * number) for number, name in enumerate(names)]
         for path, share in ((paths[0], 0), (paths[2], 0.6), (paths[4], 0)):
@@ -120,7 +120,7 @@ class Seams(Recordings):
         self.assertIn("5 of 5 files could not be read", self.report("--join=all", status=1))
 
     def test_a_file_that_is_cut_off(self):
-        """What is there is analysed; the rest is a hole."""
+        """The existing part is analysed; the rest is a hole."""
         visits = [(10.5, 16), (22, 28)]
         paths = [self.write(f"2024-01-31_13-05-{10 * number:02}", "jpeg.avi", 10 * number, visits=visits)
                  for number in range(3)]
@@ -132,7 +132,7 @@ class Seams(Recordings):
         self.assertTrue(16 < begin < 18 and end == 20, (begin, end))
 
     def test_files_without_clock_times(self):
-        """They follow each other in the natural order of their names, if somebody asks for it."""
+        """On request, they follow each other in the natural order of their names."""
         visits = [(7, 13)]
         for number, name in enumerate(("part 2", "part 10", "part 11")):
             self.write(name, "jpeg.avi", begin=10 * number, visits=visits)
@@ -146,7 +146,7 @@ class Seams(Recordings):
         self.assertEqual(self.data()["clocks"], [])
 
     def test_what_belongs_together(self):
-        """Files that touch are one recording; --join decides otherwise. Cameras in one folder are kept apart."""
+        """Files that touch are one recording, unless --join decides otherwise. Cameras in one folder are kept apart."""
         for camera in "a", "b":
             for number in range(2):
                 self.write(f"{camera}_20240131_1305{10 * number:02}", begin=10 * number)
@@ -163,7 +163,7 @@ class Seams(Recordings):
         self.assertEqual(self.data()["end"], 20)
 
     def test_a_part(self):
-        """Times count from the start of the recording; files before it are not decoded."""
+        """Times count from the start of the recording. Files before the part are not decoded."""
         visits = [(7, 13), (31, 34)]
         for number in range(5):
             self.write(f"2024-01-31_13-05-{10 * number:02}", begin=10 * number, visits=visits)
@@ -174,7 +174,7 @@ class Seams(Recordings):
         self.assertEqual((self.data()["start"], self.data()["count"]), (25, 110))
 
     def test_ctrl_c(self):
-        """What was analysed until then is reported, without a hole."""
+        """The analysed part is reported, without a hole."""
         for number in range(60):
             self.write(f"2024-01-31_13-{number:02}-00", begin=60 * number, frames=600)
         program = subprocess.Popen([REPORT, "cam", "--out=out", "--backend=cpu"], stdout=subprocess.PIPE, text=True,
@@ -192,7 +192,7 @@ class Seams(Recordings):
 
 class Scan(Recordings):
     def test_a_visit_across_files(self):
-        """motion-scan analyses each file for itself; in its tables the visit is one row, and so is the motion."""
+        """motion-scan analyses each file separately. In its tables the visit is one row, and so is the motion."""
         paths = [str(self.write(f"2024-01-31_13-05-{10 * number:02}", begin=10 * number, visits=[(7, 13), (24, 28)]))
                  for number in range(3)]
         every = clips.clips_of(paths, {})
@@ -210,7 +210,7 @@ class Scan(Recordings):
 
 class Clocks(Recordings):
     def test_a_clock_that_is_set_back(self):
-        """The order in which files were written tells; the time line continues."""
+        """The order in which files were written decides. The time line continues."""
         visits = [(17, 23)]
         names = "13-05-00", "13-05-10", "13-04-55", "13-05-05"
         for number, name in enumerate(names):
@@ -221,7 +221,7 @@ class Clocks(Recordings):
         self.assertEqual([each[0] for each in self.data()["clocks"]], [0, 20])
 
     def test_the_end_of_summer_time(self):
-        """An hour has the same name twice. It is no hole, and nothing is set back."""
+        """One hour occurs twice in the names. This is not a hole, and nothing is set back."""
         begin = datetime.datetime(2024, 10, 27, 0, 59, 50, tzinfo=UTC)
         for number in range(2):
             local = (begin + datetime.timedelta(seconds=10 * number)).astimezone()

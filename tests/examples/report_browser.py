@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Opens a report of examples/motion-report in a headless Chromium.
 
-The video plays, and seeks by clicks on the time line, on an event and by keys; boxes, tracks, the tint, the heat map
-and the histogram are drawn over it and can be switched off; events can be filtered; zones can be drawn; the console
-stays empty; nothing is loaded from elsewhere; the page fits a phone, and is dark if that is asked for. A page of an
-hour of made-up data also works.
+The video must play, and seek by clicks on the time line and on an event, and by keys. Boxes, tracks, the tint, the heat
+map and the histogram are drawn over it and can be switched off. Events can be filtered and zones drawn. The console
+stays empty, and nothing is loaded from elsewhere. The page fits a phone, and has a dark mode. A page with an hour of
+invented data also works.
 Needs a finished build in BUILD_DIR (build). Exit status 77 without Debian's chromium, chromium-driver and
 python3-selenium.
 """
@@ -38,7 +38,7 @@ ZONES, LINES = ("left: 0.0,0.0 0.5,0.0 0.5,1.0 0.0,1.0; <b>right</b>: 161,0 320,
 
 
 def until(condition, what):
-    """Waits until a function returns something true, and returns that."""
+    """Waits until a function returns a true value. Returns this value."""
     end = time.monotonic() + browser.HANGS
     while not (found := condition()):
         assert time.monotonic() < end, f"not within {browser.HANGS} s: {what}"
@@ -47,8 +47,8 @@ def until(condition, what):
 
 
 def make(folder):
-    """Writes a clip with an unusual name, and two reports: with the video in the page, and beside it. The second one is
-    of a clip that browsers play, if there is an encoder for it. Returns the pages."""
+    """Writes a clip with an unusual name, and two reports: with the video in the page, and beside it. The second report
+    has a clip that browsers play, if there is an encoder for it. Returns the pages."""
     played = programs.has("openh264enc")
     for name, encoder in ((NAME, "jpegenc ! matroskamux"),
                           ("played", "openh264enc ! h264parse ! mp4mux" if played else "jpegenc ! avimux")):
@@ -62,7 +62,6 @@ def make(folder):
 
 
 class Report:
-    """An open report."""
 
     def __init__(self, chromium, path):
         self.browser = chromium
@@ -100,7 +99,7 @@ class Report:
             self.expect_time(share * 8, "a click on the time line")
         timeline.send_keys(Keys.ARROW_RIGHT)
         self.expect_time(3, "an arrow key")
-        self.find("h1").click()  # keys also count outside the time line
+        self.find("h1").click()  # keys also work outside the time line
         self.browser.execute_script("document.activeElement.blur()")
         self.keys(Keys.ARROW_LEFT)
         self.expect_time(2, "an arrow key outside of the time line")
@@ -123,7 +122,7 @@ class Report:
         return json.loads(self.find("#data").get_attribute("textContent"))
 
     def painted(self):
-        """The share of the layer over the video in which something is drawn."""
+        """The share of the layer over the video that is painted."""
         return self.browser.execute_script("""
             const layer = document.getElementById("layer"), pen = layer.getContext("2d");
             const data = pen.getImageData(0, 0, layer.width, layer.height).data;
@@ -137,7 +136,7 @@ class Report:
                                         name, name in names)
 
     def check_drawing(self):
-        """Zones and lines; and, where an object is in the picture, each layer over the video."""
+        """Checks zones and lines, and each layer over the video while an object is in the picture."""
         assert self.count("#overlay .zones polygon") == 2 and self.count("#overlay .lines line") == 1
         names = [text.text for text in self.browser.find_elements(By.CSS_SELECTOR, "#overlay text")]
         assert {"left", "<b>right</b>", "middle"} <= set(names), names
@@ -192,18 +191,18 @@ class Report:
             assert cards() == expected, (value, cards(), expected)
 
     def draw_polygon(self, *corners):
-        """Draws with the mouse on the picture. Corners are shares of its size, from its middle."""
+        """Draws with the mouse on the picture. Corners are shares of its size, relative to its centre."""
         self.find("#zone-draw").click()
         overlay = self.find("#overlay")
         self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", overlay)
         for x, y in corners:
             place = round(x * overlay.size["width"]), round(y * overlay.size["height"])
             webdriver.ActionChains(self.browser).move_to_element_with_offset(overlay, *place).click().perform()
-            time.sleep(0.6)  # two clicks that follow soon are a double click
+            time.sleep(0.6)  # two quick clicks would be a double click
         self.keys(Keys.ENTER)
 
     def check_zones(self):
-        """A zone is drawn with the mouse, and its text is one of the report's options."""
+        """A zone can be drawn with the mouse. Its text is an option of the report."""
         self.browser.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         name = self.find("#zone-name")
         name.clear()
@@ -225,7 +224,7 @@ class Report:
                 and self.find("#zone-text").get_attribute("value") == "--zones=''")
 
     def check_names(self, title):
-        """Names are texts, and each control has one."""
+        """Names are shown as text, and each control has a name."""
         assert self.browser.title == f"{title} – motion report", self.browser.title
         assert self.find("h1").text == title
         nameless = self.browser.execute_script("""
@@ -237,7 +236,7 @@ class Report:
             assert self.find(f"#{name}-label").is_displayed()
 
     def check_looks(self):
-        """Fits a phone, is dark if that is asked for, and prints."""
+        """The page fits a phone, has a dark mode, and prints."""
         darkness = "return getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)[0]"
         assert self.browser.execute_script(darkness) > 200
         dark = {"name": "prefers-color-scheme", "value": "dark"}
@@ -254,12 +253,12 @@ class Report:
 
 
 def check_silence(chromium, folder):
-    """Nothing was logged, and nothing was loaded but these files, parts of them, and the page's own video."""
-    # This test itself reads what the canvas shows, and is told that this is slow.
+    """Nothing was logged. Only these files, parts of them, and the page's own video were loaded."""
+    # The test itself reads the canvas, which causes a warning about speed.
     assert not (lines := [one for one in chromium.get_log("browser") if "getImageData" not in one["message"]]), lines
     messages = [json.loads(entry["message"])["message"] for entry in chromium.get_log("performance")]
     sent = [one["params"] for one in messages if one["method"] == "Network.requestWillBeSent"]
-    # Not of the first tab.
+    # Ignore the first tab.
     urls = [one["request"]["url"][:200] for one in sent if one["documentURL"].startswith("file:")]
     assert all(url.startswith(("data:", "blob:", folder.as_uri() + "/")) for url in urls), urls
     return urls
@@ -288,7 +287,7 @@ def main():
                        for link in chromium.find_elements(By.CSS_SELECTOR, "#events .clip"))
             report.check_looks()
             check_silence(chromium, folder)
-            # Without its video the page says what is missing.
+            # Without its video, the page says what is missing.
             beside.unlink()
             chromium.refresh()
             until(lambda: beside.name in report.find("#message").text, "a sentence about the missing video")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests what examples/motion-report computes for its pages, without a clip."""
+"""Tests the data that examples/motion-report computes for its pages, without a clip."""
 import argparse
 import base64
 import csv
@@ -92,7 +92,7 @@ class PageTest(programs.InFolder):
         self.assertEqual(tables.objects_csv(findings).decode().splitlines()[1:],
                          ['3,"a, ""b""",1.000,2.000,1,10.5,,,,', "3,c,4.000,7.000,3,10.5,gate:left,,,"])
         began = datetime.datetime(2024, 1, 31, 13, 5, tzinfo=datetime.timezone.utc)
-        findings.clocks = [(0, began), (3, began + datetime.timedelta(hours=1))]  # it was set forward
+        findings.clocks = [(0, began), (3, began + datetime.timedelta(hours=1))]  # the clock was set forward
         rows = list(csv.DictReader(io.StringIO(tables.objects_csv(findings).decode())))
         self.assertEqual([(row["entered_clock"], row["left_clock"]) for row in rows], [
             ("2024-01-31T13:05:01.000+00:00", "2024-01-31T13:05:02.000+00:00"),
@@ -124,7 +124,7 @@ class PageTest(programs.InFolder):
 
     def test_texts_and_data_are_escaped(self):
         zone = '</script><b> {{video}} " &lt'
-        bad = f"{zone} \udcff"  # a byte of a file name that is no UTF-8
+        bad = f"{zone} \udcff"  # an invalid UTF-8 byte in a file name
         args = argparse.Namespace(zones=f"{zone}: 0,0 1,0 1,1", lines=None, part=part.Part(), min_event=None,
                                   recording=[])
         found = Findings(visits=[leave(1, 0, 1, zone=zone)], crossings=[dict(cross(1, 0.5), line=zone)],
@@ -138,7 +138,7 @@ class PageTest(programs.InFolder):
         page.write(found, args, bad, self.folder, page_video.Video("x", "webm", 0, bad), b"WEBM", None)
         page.write_index([page.Entry(bad, failure=bad), page.entry_of(bad, found)], bad, self.folder, 2)
         text, index = (self.folder.joinpath(name).read_text(encoding="utf-8") for name in ("report.html", "index.html"))
-        self.assertFalse(old.parent.exists())  # it was of an earlier run
+        self.assertFalse(old.parent.exists())  # it was from an earlier run
         for one in text, index:
             self.assertNotIn("<b>", one)
             self.assertIn("&lt;/script&gt;&lt;b&gt; {{video}} &quot; &amp;lt \ufffd", one)
@@ -163,7 +163,7 @@ class PageTest(programs.InFolder):
         self.assertEqual([one.get("picture") for one in objects],
                          ["pictures/object-1.jpg", "pictures/object-2.jpg", None])
         self.assertEqual((folder / "pictures/object-2.jpg").read_bytes(), b"x" * 60)
-        (folder / "pictures/3.jpg").touch()  # of somebody else
+        (folder / "pictures/3.jpg").touch()  # a file of the user
         page.pictures_of([{"id": 1}], kept, folder)
         self.assertEqual(len(os.listdir(folder / "pictures")), 3)  # the old page needs them
         page.forget_pictures(objects[1:], folder)
@@ -179,7 +179,7 @@ class RecordingTest(programs.InFolder):
         self.recorder = recording.Recorder(self.folder)
 
     def parts(self, data):
-        """The counts and all else of a chunk."""
+        """The counts and the rest of a chunk."""
         data = zlib.decompress(data)
         return struct.unpack("<5I", data[:20]), data[20:]
 
@@ -212,9 +212,9 @@ class RecordingTest(programs.InFolder):
         moving[1, 4] = True
         for time in 0.1, 0.2:
             self.recorder.mask(time, moving)
-        for time in 0.3, 0.4:  # only the first one in which nothing moves counts
+        for time in 0.3, 0.4:  # only the first one without motion counts
             self.recorder.mask(time, moving & False)
-        self.recorder.mask(0.5, numpy.ones((2, 2), bool))  # of another size
+        self.recorder.mask(0.5, numpy.ones((2, 2), bool))  # another size
         self.recorder.finish()
         (_, data), = self.recorder.chunks()
         self.assertEqual(self.parts(data), ((0, 3, 0, 5, 3), struct.pack("<3H", 100, 200, 300) + b"\0\x40\0\x40\0\0"))
@@ -235,8 +235,7 @@ class RecordingTest(programs.InFolder):
         self.assertEqual(len(rest), 180 + 10 * 64)
 
     def test_only_masks_shrink(self):
-        """As few masks are kept as it takes, since places do not become less. The last mask, in which nothing
-        moves, stays."""
+        """Masks are thinned out until the data fits, but places are not. The last mask, without motion, stays."""
         noise = numpy.random.default_rng(1)
         for i in range(400):
             for number in range(8):
@@ -270,7 +269,7 @@ class RecordingTest(programs.InFolder):
 
 
 class CollectorTest(programs.InFolder):
-    """Messages of the two elements, which may come in any order."""
+    """Messages of the two elements may come in any order."""
 
     def setUp(self):
         super().setUp()

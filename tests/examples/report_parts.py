@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Checks that a page of examples/motion-report is one file that needs no other:  report_parts.py PAGE [VIDEO POSTER]
 
-Every link is data or leads to a file beside the page. There are no scripts but the page's own, no attributes with
-scripts or styles, no unclosed parts. Writes the video (empty, if it lies beside the page) and the picture of a report
-to VIDEO and POSTER.
+Every link must be data or lead to a file beside the page. The page must have only its own scripts, no attributes with
+scripts or styles, and no unclosed elements. Writes the video (empty if it is beside the page) and the picture of a
+report to VIDEO and POSTER.
 """
 import base64
 import html.parser
@@ -14,7 +14,7 @@ import pathlib
 import sys
 import urllib.parse
 
-# Types of the scripts.
+# The types of the scripts.
 OWN = {"report.html": ["application/json", "text/plain", "text/plain", "text/plain", None], "index.html": [None]}
 
 

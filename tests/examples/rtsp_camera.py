@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A camera with RTSP on a free port of 127.0.0.1 or ::1, for tests. It sends packets that were made before, over TCP
-only, and then nothing more. It sends no RTCP, as cheap cameras do."""
+"""An RTSP camera on a free port of 127.0.0.1 or ::1, for tests. It sends packets that were made earlier, only over TCP,
+and then nothing more. Like cheap cameras, it sends no RTCP."""
 
 import contextlib
 import re
@@ -19,8 +19,8 @@ METADATA = "m=application 0 RTP/AVP 107\r\na=rtpmap:107 vnd.onvif.metadata/90000
 
 
 class Track:
-    """What a pipeline that ends with a payloader sends: `media`, its part of the SDP, and `packets`, with the seconds
-    at which each is due."""
+    """The output of a pipeline that ends with a payloader: `media`, its part of the SDP, and `packets`, each with the
+    second at which it is due."""
 
     def __init__(self, description):
         Gst.init(None)
@@ -51,12 +51,11 @@ def sdp_of(fields):
 
 
 def picture(count, rate="10/1", size=(320, 240)):
-    """A ball that moves."""
     return (f"videotestsrc pattern=ball num-buffers={count} ! "
             f"video/x-raw,format=I420,width={size[0]},height={size[1]},framerate={rate}")
 
 
-# The encoder and the payloader of each codec. Between them, concat can put pictures of another size.
+# The encoder and the payloader of each codec. Between them, concat can insert pictures of another size.
 CODECS = {
     "jpeg": ("jpegenc", "rtpjpegpay pt=26"),
     "h264": ("openh264enc", "h264parse config-interval=-1 ! rtph264pay pt=96 config-interval=-1"),
@@ -71,7 +70,6 @@ SOUNDS = {
 
 
 def has(codec):
-    """Whether the encoder of a codec is installed."""
     Gst.init(None)
     return bool(Gst.ElementFactory.find(CODECS[codec][0].partition(" ")[0]))
 
@@ -89,15 +87,15 @@ def changing(codec, count, *sizes):
 
 
 class Silent:
-    """A track in which nothing happens: the metadata of a camera that sees nothing."""
+    """A track without data: the metadata of a camera that sees nothing."""
 
     media, packets = METADATA, []
 
 
 class RtspCamera(Server):
-    """`sessions`: the tracks of one session after the other; the last ones stay. `ends`: the connection, with the last
-    packet. `viewers`: more get the status 453. `certificate`: a PEM file with a key, for TLS. `go_on`: after the first
-    picture, it sends nothing more while this is not set."""
+    """`sessions`: the tracks of the sessions in order; the last ones repeat. `ends`: whether the connection ends with
+    the last packet. `viewers`: more than this many get the status 453. `certificate`: a PEM file with a key, for TLS.
+    `go_on`: after the first picture, the camera sends nothing until this is set."""
 
     def __init__(self, *sessions, viewers=99, certificate=None, ends=False, **options):
         self.sessions, self.viewers, self.ends = list(sessions), viewers, ends
@@ -120,7 +118,6 @@ class RtspCamera(Server):
 
 
 class Session:
-    """A connection of somebody who watches."""
 
     def __init__(self, camera, handler):
         self.camera, self.handler, self.input, self.output = camera, handler, handler.rfile, handler.wfile
@@ -140,7 +137,7 @@ class Session:
                 self.camera.watching -= self.counted
 
     def read(self):
-        """A request; RTCP of who watches is passed over."""
+        """Reads a request; skips RTCP from the viewer."""
         while (first := self.input.read(1)) == b"$":
             self.input.read(int.from_bytes(self.input.read(3)[1:], "big"))
         if not first:

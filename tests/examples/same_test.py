@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests that motion-report, motion-scan and motion-alarm-service find the same objects, events and numbers in one clip.
+"""Tests that motion-report, motion-scan and motion-alarm-service find the same objects, events and numbers in a clip.
 Exit status 77 without the bindings of GStreamer or NumPy."""
 import json
 import pathlib
@@ -15,8 +15,8 @@ from programs import EXAMPLES, HANGS, REPORT, launch, rows_of
 import common
 
 ZONES, LINES = "left: 0.0,0.0 0.8,0.0 0.8,1.0 0.0,1.0; all: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0", "gate: 0.8,0.0 0.8,1.0"
-# Nothing, a ball, nothing, two balls, and nothing: two motions with objects, and an end before the end of the clip. 25
-# frames a second.
+# Nothing, a ball, nothing, two balls, and nothing: two motions with objects. The last one ends before the clip. 25
+# frames per second.
 CAPS = "video/x-raw,format=I420,width=320,height=240,framerate=25/1"
 EMPTY = f"videotestsrc pattern=black num-buffers=40 ! {CAPS} ! all."
 SCENE = f"""
@@ -30,7 +30,6 @@ VISIT = "id", "zone", "entered", "left", "seconds", "path_length"
 
 
 def rounded(rows, names):
-    """The sorted members of rows."""
     return sorted(tuple(round(row[name], 3) if isinstance(row[name], float) else row[name] for name in names)
                   for row in rows)
 
@@ -65,7 +64,7 @@ class Same(unittest.TestCase):
 
     @classmethod
     def run_service(cls):
-        """The events of the clip as a camera, which plays it once, and the number of its frames."""
+        """The events of the clip as a camera that plays once, and the number of its frames."""
         sys.path.insert(0, str(EXAMPLES / "motion-alarm-service"))
         import camera
         import config
@@ -81,7 +80,7 @@ class Same(unittest.TestCase):
                                  cudadiff={"preset": "outdoor", "gap": 1, "zones": ZONES, "lines": LINES,
                                            "backend": "cpu"})
         door = camera.Camera(settings, config.Reconnect(first=3600, most=3600, timeout=3600), Listener)
-        with mock.patch.object(camera.log, "warning"):  # that the stream ended
+        with mock.patch.object(camera.log, "warning"):  # the stream ended
             door.start()
             ended.wait(HANGS)
             door.stop()
@@ -112,7 +111,7 @@ class Same(unittest.TestCase):
         self.assertEqual(report, scan)
 
     def test_motions(self):
-        """The service and the report tell each `begin` and `end`; the scan makes a motion of both."""
+        """The service and the report list each `begin` and `end`; the scan makes a motion of both."""
         for event in ("begin", "end"):
             self.assertEqual(*(rounded(self.of(rows, event), ("time",)) for rows in (self.report, self.service)))
         ends, motions = self.of(self.service, "end"), self.of(self.scan["events"], "motion")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the tests of examples/motion-scan share: clips, and a folder for each test."""
+"""Shared by the tests of examples/motion-scan: clips, and a folder for each test."""
 import os
 import pathlib
 
@@ -7,13 +7,13 @@ import programs
 
 FOLDER = programs.EXAMPLES / "motion-scan"
 PROGRAM = FOLDER / "motion-scan"
-LIMIT = 900  # seconds after which something hangs; no program needs nearly as many, on the busiest machine
-FOREVER = 10**6  # seconds for a clip that ends by itself, however busy the machine is
+LIMIT = 900  # seconds after which a program counts as hanging; none takes nearly as long, even on the busiest machine
+FOREVER = 10**6  # enough seconds for a clip that ends by itself, even on the busiest machine
 FRAMES = 40
 
 
 def make_clip(path, frames=FRAMES, muxer="avimux"):
-    """Writes a clip of a ball that moves."""
+    """Writes a clip of a moving ball."""
     programs.launch(f"videotestsrc pattern=ball num-buffers={frames} ! video/x-raw,width=160,height=120,framerate=20/1 "
                     f"! jpegenc ! {muxer} ! filesink", location=path)
 
@@ -23,7 +23,7 @@ def make_sound(path):
 
 
 class Folder(programs.InFolder):
-    """A test in its own folder, which is the current one."""
+    """A test in its own folder, which is the current folder."""
 
     def setUp(self):
         super().setUp()

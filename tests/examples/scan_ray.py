@@ -25,7 +25,7 @@ def table(name):
 
 
 class Held(HttpServer):
-    """A clip at an HTTP server that gives nothing before `go_on` is set. `requests` counts who asks."""
+    """A clip on an HTTP server that sends nothing until `go_on` is set. `requests` counts the requests."""
 
     def __init__(self, path):
         self.go_on, self.requests, self.data = threading.Event(), 0, pathlib.Path(path).read_bytes()
@@ -38,7 +38,7 @@ class Held(HttpServer):
         request.send_response(200)
         request.send_header("Content-Length", str(len(self.data)))
         request.end_headers()
-        request.wfile.write(self.data)  # a killed reader is no error
+        request.wfile.write(self.data)  # a killed reader is not an error
 
     def close(self):
         self.go_on.set()
@@ -46,7 +46,7 @@ class Held(HttpServer):
 
 
 def processes():
-    """The living processes: number → (parent, state, command line)."""
+    """The running processes: number → (parent, state, command line)."""
     found = {}
     for path in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -56,7 +56,7 @@ def processes():
 
 
 def clip_processes(ancestor):
-    """The processes below one that analyse a clip: their numbers, with their workers."""
+    """The descendants of a process that analyse a clip: their numbers, with their workers."""
     known = processes()
 
     def below(process):
@@ -85,7 +85,7 @@ class Scan(Folder):
     """The program on Ray."""
 
     def start(self, *arguments, workers=2):
-        # Its own session, as a terminal gives one: Ctrl-C goes to all of its processes.
+        # A separate session, as in a terminal: Ctrl-C reaches all of its processes.
         command = [sys.executable, str(PROGRAM), *arguments, f"--workers={workers}"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    start_new_session=True)
@@ -116,7 +116,7 @@ class Scan(Folder):
         return found
 
     def wait_gone(self, numbers):
-        """Waits until processes have ended. They may wait for a parent that asks how."""
+        """Waits until processes have ended. They may remain as zombies until their parent collects them."""
         ends = time.monotonic() + LIMIT
         while any(processes().get(number, (0, "Z"))[1] not in "ZX" for number in numbers):
             self.assertLess(time.monotonic(), ends, f"{numbers} do not end")
@@ -137,7 +137,7 @@ class Scan(Folder):
         held = Held("clips/a.avi")
         self.addCleanup(held.close)
         scan = self.start("clips", held.uri, "--out=out", "--retries=1", f"--timeout={FOREVER}")
-        # Once all others are finished, the clip that waits is the only one.
+        # Once all others are finished, only the waiting clip is left.
         self.wait_for(scan, lambda: self.finished() == 9 and held.requests, "nine results, and the clip that waits")
         ((killed, worker),) = [each for each in clip_processes(scan.pid)
                                if is_connected(each[0], held.server.server_address[1])]
@@ -147,7 +147,7 @@ class Scan(Folder):
         out, err = self.finish(scan, 0)
         self.assertRegex(out, r"clips +10: 8 ok, 2 failed")
         self.assertEqual(len([line for line in err.splitlines() if line.startswith("clips/")]), 2, err)
-        # A clip that never ends costs only its own time; the others have their results already.
+        # A clip that never ends costs only its own time. The other clips already have their results.
         os.mkfifo("clips/endless.mkv")
         out, err = self.finish(self.start("clips", held.uri, "--out=out", "--timeout=1"), 0)
         self.assertRegex(out, r"clips +11: 8 ok, 2 failed, 1 timeout")
@@ -186,7 +186,7 @@ class Scan(Folder):
                           f"--timeout={FOREVER}", workers=1)
 
         def processes_of(before=()):
-            """The processes that have the two clips, once both have another one than before."""
+            """The processes that have the two clips, once both differ from `before`."""
             found = [process for each in held for process, _ in clip_processes(scan.pid)
                      if is_connected(process, each.server.server_address[1])]
             return found if len(found) == 2 and not set(found) & set(before) else None
@@ -200,15 +200,15 @@ class Scan(Folder):
         held[1].go_on.set()
         out, _ = self.finish(scan, 0)
         self.assertRegex(out, r"clips +3: 2 ok \(1 incomplete\), 1 crashed\n")
-        # Behind the signal, an error has what the process said last, such as a warning of a library.
+        # After the signal, an error contains the last output of the process, such as a warning of a library.
         rows = {row["clip"]: (row["status"], row["attempts"], row["error"] and row["error"].partition(":")[0])
                 for row in table("out/clips.parquet")}
         self.assertEqual(rows, {"a.avi": ("ok", 1, None), held[1].uri: ("ok", 2, None),
                                 held[0].uri: ("crashed", 2, "the process was ended by SIGKILL")})
 
     def crash_cuts(self):
-        """Lets processes that cut out of a clip kill themselves as often as the file beside it with the suffix
-        .crash says."""
+        """Processes that cut clips of events kill themselves. The file beside the clip with the suffix .crash says how
+        often."""
         os.mkdir("site")
         pathlib.Path("site/sitecustomize.py").write_text(f"""
 import os, sys
@@ -239,7 +239,7 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         pathlib.Path("clips/3.avi.crash").write_text("9")
         out, err = self.finish(self.start("--clips", "clips", "--out=out", "--retries=1", "--before=0.5", "--after=0"),
                                0)
-        # One crash is tried again; a clip that crashes always keeps its analysis.
+        # One crash is retried. A clip that always crashes keeps its analysis.
         self.assertRegex(out, r"clips +5: 4 ok, 1 failed\n")
         self.assertRegex(out, r"clips of events +3, in out/clips; remarks on 1 in")
         self.assertIn("clips/3.avi: not all of its motions were cut out: the process was ended by SIGKILL", err)
@@ -259,7 +259,7 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         self.assertEqual({urllib.parse.unquote(link) for link in links}, set(filter(None, cut.values())))
         for file in links:
             self.assertGreater(os.path.getsize(pathlib.Path("out", urllib.parse.unquote(file))), 1000)
-        # The same again has nothing to do. Another kind only cuts: results keep their analysis.
+        # Repeating the same call does nothing. A call for another kind of clips only cuts: results keep their analysis.
         out, err = self.finish(self.start("--clips", "clips", "--out=out", "--before=0.5", "--after=0"), 0)
         self.assertRegex(out, "analysed now +none")
         os.unlink("clips/3.avi.crash")
@@ -272,12 +272,12 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         cut = [row["cut"] for row in table("out/objects.parquet")]
         self.assertTrue(cut and all("_object-" in file and pathlib.Path("out", file).is_file() for file in cut), cut)
         self.assertEqual(len(cut), len(list(self.folder.glob("out/clips/*/*.mkv"))))
-        # A run without --clips leaves them.
+        # A run without --clips keeps them.
         out, err = self.finish(self.start("clips", "--out=out"), 0)
         self.assertRegex(out, rf"clips of events +{len(cut)}, in out/clips\n")
 
     def start_nodes(self, place):
-        """Starts a cluster of two nodes of one core each, which do not see the examples. Returns its port, and the
+        """Starts a cluster of two nodes with one core each, which cannot see the examples. Returns its port, and the
         second node."""
         hide = ["unshare", "--map-root-user", "--mount", "bash", "-euc", 'mount -t tmpfs none "$0" && exec "$@"',
                 str(EXAMPLES)]
@@ -301,9 +301,8 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         return port, node
 
     def test_a_cluster_that_loses_a_node_loses_no_clip(self):
-        """Two nodes that have nothing but the plugin: --address sends what they need. The second one is killed
-        while it works."""
-        place = tempfile.mkdtemp(prefix="scan-", dir="/tmp")  # short, because Ray's sockets are in it
+        """The two nodes have only the plugin: --address sends the rest. The second one is killed while it works."""
+        place = tempfile.mkdtemp(prefix="scan-", dir="/tmp")  # short, because it contains Ray's sockets
         self.addCleanup(shutil.rmtree, place, ignore_errors=True)
         port, node = self.start_nodes(place)
         os.mkdir("clips")
@@ -326,7 +325,7 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         rows = table("out/clips.parquet")
         self.assertEqual({row["frames"] for row in rows}, {FRAMES})
         self.assertEqual(sorted(row["attempts"] for row in rows), [1] * 7 + [2])
-        # All clips are the same: the one that was tried again has what the undisturbed ones have.
+        # All clips are equal: the retried one must have the results of the undisturbed ones.
         for name in ("seconds", "events", "objects"):
             found = {row["clip"]: [] for row in rows}
             for row in table(f"out/{name}.parquet"):
@@ -335,9 +334,10 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
             first, *others = found.values()
             self.assertTrue(first, name)
             self.assertEqual([first] * len(others), others, name)
-        # The nodes wrote the clips of events into the folder that they share; what is no file cannot be cut.
+        # The nodes write the clips of events into the folder that they share. An input that is not a file cannot be
+        # cut.
         self.assertEqual(sorted(row["cuts"] for row in rows), [0] * 2 + [1] * 6)
-        self.assertEqual([row["cut_remark"] for row in rows], ["it is no file"] * 2 + [None] * 6)
+        self.assertEqual([row["cut_remark"] for row in rows], ["it is not a file"] * 2 + [None] * 6)
         self.assertTrue(all(pathlib.Path("out", row["cut"]).is_file() for row in table("out/events.parquet")
                             if row["cut"]))
 
@@ -359,7 +359,7 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         self.assertTrue(2 <= len(first) < 8, first)
         os.unlink("clips/7.avi")
         make_clip("clips/7.avi", frames=27)
-        # The rest as two shards; the tables come with the last one.
+        # The rest runs as two shards. The last one writes the tables.
         outs, done = [], len(first)
         for index in range(2):
             out, _ = self.finish(self.start("clips", "--out=out", f"--shard={index}/2"), 0)

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests examples/motion-scan:  scan_test.py [--unit]
 
-It is long because each part of the program has a class here; the tests on Ray are in scan_ray.py, and --unit leaves
-them out. GStreamer must find the plugin (GST_PLUGIN_PATH). Exit status: 0; 1 after a failure; 77 without Ray or the
-Python bindings of GStreamer.
+Each part of the program has a class here. The tests on Ray are in scan_ray.py; --unit skips them. GStreamer must find
+the plugin (GST_PLUGIN_PATH). Exit status: 0; 1 after a failure; 77 without Ray or the Python bindings of GStreamer.
 """
 import base64
 import concurrent.futures
@@ -44,7 +43,7 @@ import uris  # noqa: E402
 
 @contextlib.contextmanager
 def unwarned():
-    """Keeps warnings out of stderr: Python collects what earlier tests left open at any time, and warns of it there."""
+    """Keeps warnings out of stderr: Python may warn at any time about things that earlier tests left open."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -67,8 +66,8 @@ class Discovery(Folder):
         self.touch("empty/notes.txt", "nothing")
         pathlib.Path("nothing").write_text("\n")
         for arguments, text in ((["gone.avi"], "cannot read gone.avi: there is no such file"),
-                                (["empty"],
-                                 "there is no video in the folder empty; left out: 1 file that is no video .notes.txt"),
+                                (["empty"], "there is no video in the folder empty; skipped: 1 file that is not a "
+                                 "video .notes.txt"),
                                 (["@gone"], "cannot read gone: No such file"),
                                 (["@nothing"], "the list names no clip")):
             with self.assertRaisesRegex(common.Failure, text):
@@ -144,7 +143,7 @@ class Keys(Folder):
         results.prepare()
         results.write(every[0], {"status": "ok"})
         results.write(every[1], {"status": "failed", "error": "x"})
-        results.file(every[2]).write_text('{"status": "o')  # not whole
+        results.file(every[2]).write_text('{"status": "o')  # incomplete
         self.assertEqual(results.missing(every), every[2:])
         self.assertEqual(results.missing(every, repeat_failed=True), every[1:])
         self.assertEqual(results.read(every[1]),
@@ -153,13 +152,13 @@ class Keys(Folder):
         self.assertEqual(len(results.missing([clips.clip_of("1.avi", {})])), 1)
 
     def test_a_byte_0_in_a_name(self):
-        """No file has such a name: the clip fails later, and the others go on."""
+        """No file can have such a name: the clip fails later, and the others continue."""
         self.assertEqual(clips.clip_of("file:///a%00b", {}).uri, "file:///a%00b")
         pathlib.Path("list").write_bytes(b"a\0b\nfile:///a%00b\n")
         self.assertEqual(len(clips.clips_of(clips.discover([], ["list"]), {})), 2)
 
     def test_files_that_are_no_results(self):
-        """They count as missing, so that their clips are analysed again: the tables and the page could not use them."""
+        """They count as missing, so their clips are analysed again. The tables and the page could not use them."""
         clip, results = clips.clip_of("1.avi", {}), clips.Results("out")
         results.prepare()
         second = {"second": 0, "frames": 20, "motion_frames": 3, "brightness": None}
@@ -225,11 +224,11 @@ class Keys(Folder):
 
 
 class Rows(unittest.TestCase):
-    """What recorder.py makes of messages."""
+    """The rows that recorder.py makes from messages."""
 
     def test_a_last_frame_without_a_duration(self):
-        """It lasts as long as the step from the one before, so that a clip of few frames is not shorter than its
-        container says."""
+        """The last frame lasts as long as the step from the previous one, so that a clip of few frames is not shorter
+        than its container says."""
         for duration, count, end in ((common.Gst.CLOCK_TIME_NONE, 1, 30), (common.Gst.CLOCK_TIME_NONE, 2, 25),
                                      (10**9, 1, 21)):
             rows = recorder.Recorder(None)
@@ -285,7 +284,7 @@ class Child(Folder):
             self.assertTrue(0 <= visit["entered"] <= visit["left"] <= FRAMES / 20)
 
     def test_the_files_that_are_sent_are_enough(self):
-        """A node has nothing of this source tree but what --address sends there."""
+        """A node has nothing of this source tree except the files that --address sends."""
         make_clip("1.avi")
         node = self.folder / "place" / "node"
         node.mkdir(parents=True)
@@ -322,8 +321,8 @@ class Child(Folder):
         os.mkfifo("endless.mkv")
         result, timeout = {"frames": 0}, 1
         while not result.get("frames"):  # a busy machine needs longer to see the first frame
-            # GStreamer opens a file, closes it and opens it again. Without a reader meanwhile the writer would die of
-            # SIGPIPE. What is left in the FIFO goes with this reader.
+            # GStreamer opens a file, closes it and opens it again. Without this reader, the writer would meanwhile die
+            # of SIGPIPE. Data left in the FIFO disappears with the reader.
             reader = os.open("endless.mkv", os.O_RDONLY | os.O_NONBLOCK)
             writer = subprocess.Popen(["gst-launch-1.0", "-q", "videotestsrc", "pattern=ball", "!",
                                        "video/x-raw,width=160,height=120,framerate=20/1", "!", "jpegenc", "!",
@@ -421,7 +420,7 @@ class Child(Folder):
         files = [row["file"] for row in result["rows"]]
         self.assertEqual(sorted(os.listdir("cut")), sorted(files + ["clips.csv", "clips.edl", "clips.json"]))
         self.assertEqual([self.analyse(f"cut/{file}")["frames"] for file in files], [27, 26])
-        # Again, with other events: the earlier ones are removed.
+        # Another call with other events removes the earlier clips.
         again = self.cut("1.avi", [0.6, 1.0, None], before=0, after=0)
         self.assertEqual(sorted(os.listdir("cut")), sorted([again["rows"][0]["file"], "clips.csv", "clips.edl",
                                                      "clips.json"]))
@@ -445,8 +444,8 @@ class Child(Folder):
         self.touch("text.avi")
         os.mkdir("folder")
         os.mkfifo("fifo.mkv")
-        for name, text in (("text.avi", "there is no video in it"), ("gone.avi", "it is no file"),
-                           ("fifo.mkv", "it is no file"), ("http://host/x.mp4", "it is no file")):
+        for name, text in (("text.avi", "there is no video in it"), ("gone.avi", "it is not a file"),
+                           ("fifo.mkv", "it is not a file"), ("http://host/x.mp4", "it is not a file")):
             result = self.cut(name, [0, 1, None])
             self.assertEqual((result["status"], result["rows"]), ("failed", [{}]))
             self.assertIn(text, result["error"])
@@ -464,7 +463,7 @@ class Child(Folder):
         results.prepare(True)
         with results.shared() as file:
             self.assertEqual(self.worker.analyse({**trial, "shared": file})["status"], "ok")
-        result = self.worker.analyse({**trial, "shared": file})  # it is gone
+        result = self.worker.analyse({**trial, "shared": file})  # the folder is gone
         self.assertEqual(result["status"], "setup")
         self.assertIn(f"here {self.folder.resolve() / 'out/clips'} is not the folder of --out: it must be shared",
                       result["error"])
@@ -483,7 +482,7 @@ class Child(Folder):
 
 
 class Retries(unittest.TestCase):
-    """What is tried again, and how often."""
+    """Tests what is retried, and how often."""
 
     def tries(self, result, gone, retries):
         job = cluster.Job(None, {})
@@ -495,13 +494,13 @@ class Retries(unittest.TestCase):
         # The first crash may be the fault of another clip in the process.
         self.assertEqual([self.tries(crashed, False, retries) for retries in (0, 1, 2)], [2, 2, 3])
         self.assertEqual(self.tries(crashed, True, 0), cluster.LOSSES + 1)
-        job = cluster.Job(None, {})  # losses are no crashes
+        job = cluster.Job(None, {})  # losses are not crashes
         self.assertTrue(all(job.again(crashed, gone, 1) for gone in (True, True, False)))
         self.assertFalse(job.again(crashed, False, 1))
 
 
 class Defaults(unittest.TestCase):
-    """How many workers there are, their share of a GPU, and how many clips each takes."""
+    """Tests the number of workers, their share of a GPU, and the number of clips that each takes."""
 
     def test_workers_follow_the_machine(self):
         for found, arguments, expected in (
@@ -518,7 +517,7 @@ class Defaults(unittest.TestCase):
 
 
 class Pages(Folder):
-    """What people see."""
+    """Tests the page and the progress."""
     rows = [{"clip": f"clips/{name}", "status": "ok", "complete": name != "b.avi", "error": None,
              "track": "", "incomplete": "2 of 12 frames <…>" if name == "b.avi" else "", "frames": 10,
              "motion_frames": 5, "duration": 1.0, "objects": 1, "first_motion": 0.0, "brightness": 50.0, "rate": 100.0,
@@ -572,7 +571,7 @@ class Pages(Folder):
             shown.add(clip, {"status": "ok", "duration": 7200.0})
             shown.add(clip, {"status": "failed", "error": "bad", "duration": 0.0})
         summed = shown.sum()
-        # What comes after it does not count.
+        # Later time does not count.
         with mock.patch.object(progress.time, "monotonic", return_value=shown.began + 10**6):
             self.assertEqual(shown.sum(), summed)
         number = r"[\d.e+]+"

@@ -29,7 +29,7 @@ class Server:
             address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
             daemon_threads = allow_reuse_address = True
 
-            def handle_error(self, *_):  # who watches goes away
+            def handle_error(self, *_):  # viewers may disconnect
                 pass
 
         self.server = Listening((host, 0), handler)
@@ -46,7 +46,7 @@ class Server:
 
 
 class HttpServer(Server):
-    """answer(request) is called for each GET, with a BaseHTTPRequestHandler."""
+    """Calls answer(request) for each GET, with a BaseHTTPRequestHandler."""
 
     kind = http.server.ThreadingHTTPServer
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests what the Python examples share: names of inputs without secrets, and files that appear whole. Exit status 77
-without the Python bindings of GStreamer."""
+"""Tests what the Python examples share: names of inputs without secrets, and files that never appear incomplete. Exit
+status 77 without the Python bindings of GStreamer."""
 import os
 import pathlib
 import re
@@ -28,7 +28,7 @@ import uris  # noqa: E402
 from common import Gst  # noqa: E402
 from cudavision import frames  # noqa: E402
 
-# URI, and what is shown of it.
+# A URI, and the form in which it is shown.
 SHOWN = {
     "rtsp://me:secret@host/x": "rtsp://host/x",
     "rtsp://me:se@secret@host:554/x": "rtsp://host:554/x",
@@ -65,7 +65,7 @@ class FullDisk(programs.InFolder):
         self.assertIsNone(common.check_disk(self.message(Gst.ResourceError.READ), "a/b"))
 
     def test_a_report(self):
-        """The sentence names the file or the folder, whatever is written at that moment."""
+        """The message names the file or the folder, whichever is being written."""
         clip, disk = self.folder / "clip.avi", self.folder / "out"
         disk.mkdir()
         mount = ["mount", "-t", "tmpfs", "-o", "size=12k", "tmpfs", disk]
@@ -124,7 +124,7 @@ class StoppedPads(unittest.TestCase):
 
 
 class Python(programs.InFolder):
-    """Programs that are started with a Python that has no module gi."""
+    """Programs that start with a Python without the module gi."""
 
     def setUp(self):
         super().setUp()
@@ -176,7 +176,7 @@ class Names(unittest.TestCase):
             self.assertEqual(uris.hide(text, "http://me@host/x?u=no&p=in"), text)
 
     def test_invalid_text(self):
-        """Lines of a list can have any bytes."""
+        """Lines of a list can contain any bytes."""
         uri = os.fsdecode(b"rtsp://us\xffer:se\xfecret@host/a")
         self.assertEqual(uris.opened(uri), "rtsp://us%FFer:se%FEcret@host/a")
         self.assertEqual(uris.shown(uri), "rtsp://host/a")
@@ -193,7 +193,7 @@ class Names(unittest.TestCase):
         self.assertEqual(values["uri"], pathlib.Path(__file__).as_uri())
 
     def test_percent_and_options(self):
-        """A % that begins no escape, and how the programs read an input."""
+        """Tests a % that does not begin an escape, and how the programs read an input."""
         for uri, opened, options in (
             ("rtsp://me:a#%&1@*b@cam/x", "rtsp://me:a%23%25&1%40*b@cam/x", {}),
             ("rtsp://me:50%25%@cam/x", "rtsp://me:50%25%25@cam/x", {}),
@@ -207,7 +207,8 @@ class Names(unittest.TestCase):
             self.assertNotIn("every", uris.shown(uri) if uris.path_of(uri) is None else "")
 
     def test_the_options_of_sources(self):
-        """A server may be silent for longer than the chosen interval, and is checked unless the URI says otherwise."""
+        """A server may be silent for longer than the chosen interval. Its certificate is checked unless the URI says
+        otherwise."""
         for option, timeout, strict in (("", 15, True), ("#every=120", 135, True), ("#certificate=any", 15, False)):
             location = f"http://127.0.0.1:9/x{option}"
             description, values = inputs.source_of(location)
@@ -220,7 +221,7 @@ class Names(unittest.TestCase):
             self.assertEqual([(timeout, strict)], found)
 
     def test_errors_name_the_input(self):
-        """An error of an element inside of uridecodebin names its URI, without the secrets."""
+        """An error of an element inside uridecodebin names its URI without the secrets."""
         for uri, name in (("http://me:secret@127.0.0.1:9/x?password=secret", "http://127.0.0.1:9/x?password=***"),
                           ("nothing://me:secret@host/x", "nothing://host/x"),
                           ("file:///nonexistent/a%20b", "/nonexistent/a b")):
@@ -235,7 +236,7 @@ class Names(unittest.TestCase):
 
 
 class Events(unittest.TestCase):
-    """What messages of cudadiff become in JSON."""
+    """The JSON for messages of cudadiff."""
 
     def line(self, fields):
         return inputs.line_of(Gst.Structure.from_string(f"cudadiff, stream-time=(guint64)2500000000, {fields}")[0])
@@ -259,9 +260,9 @@ class Events(unittest.TestCase):
 
 
 class Files(programs.InFolder):
-    """Files that appear whole, and what is left of them."""
+    """Files never appear incomplete, and leave nothing behind."""
 
-    # Opens the file OUT, says so, and finishes it when stdin ends.
+    # Opens the file OUT, prints a line, and finishes the file when stdin ends.
     WRITER = f"""
 import sys
 sys.path.insert(0, {str(EXAMPLES)!r})
@@ -288,7 +289,7 @@ with common.whole("OUT") as stream:
         self.assertEqual((self.folder / "file").stat().st_mode & 0o777, 0o666 & ~common.MASK)
 
     def test_killed_programs_leave_nothing_for_long(self):
-        """The next program removes the files of those that were killed, and no other ones."""
+        """The next program removes the files of killed programs, and no others."""
         (self.folder / ".cudavision").mkdir()
         (self.folder / ".hidden").touch()
         living, killed = self.writer("living"), self.writer("killed")
@@ -333,10 +334,10 @@ with common.whole("OUT") as stream:
 
 
 class Pictures(programs.InFolder):
-    """pictures.py of motion-report."""
+    """Tests pictures.py of motion-report."""
 
     def test_ids_may_come_in_any_order(self):
-        """Objects are followed whatever ids they have; many may be gone before one of them is shown."""
+        """Objects are followed whatever their ids. Many may be gone before one of them is shown."""
         shown = [(3, 1), (3, 1), (250, 40), (250, 40, 7), (100000,), (2**31 - 1,)]
         pipeline = common.parse(
             "appsrc name=source format=time caps=video/x-raw,format=I420,width=64,height=48,framerate=1/1 ! "
@@ -389,7 +390,7 @@ class Pictures(programs.InFolder):
         self.assertEqual([round(time, 3) for time, _ in recorder.open[0].masks], [0.2, 0.291, 0.4, 0.3, 0.4])
 
     def test_parts_of_all_formats(self):
-        """A part of a frame has the colours of that place, in each format that cudadiff takes."""
+        """A part of a frame has the colours of its place, in each format that cudadiff accepts."""
         formats, = common.fields_of(Gst.ElementFactory.find("cudadiff").get_static_pad_templates()[0].get_caps(),
                                     "format")
         for name in formats:
@@ -407,13 +408,13 @@ class Pictures(programs.InFolder):
             self.assertLess(brightness(outside), 10, name)
 
     def test_masks_of_all_formats(self):
-        """A mask has the same cells in each format that cudadiff takes."""
+        """A mask has the same cells in each format that cudadiff accepts."""
         formats, = common.fields_of(Gst.ElementFactory.find("cudadiff").get_static_pad_templates()[0].get_caps(),
                                     "format")
         pads = [Gst.ElementFactory.make("identity").get_static_pad("src") for _ in range(2)]
         tracker = pictures.Tracker(*pads, None, self.folder)
         with tracker:
-            # What does not reach the middle of a cell is not in it.
+            # A change that does not reach the middle of a cell does not count for it.
             for name, width, height, less in [*((name, 128, 96, 0) for name in formats), ("GRAY8", 1280, 960, 4),
                                               ("NV12", 64, 48, 0)]:
                 left, top = width // 2 + less, height // 3 + less
@@ -432,7 +433,7 @@ class Pictures(programs.InFolder):
 
 
 def brightness(jpeg):
-    """The mean luma of the middle of a JPEG, in percent."""
+    """The mean luma in the middle of a JPEG, in percent."""
     pipeline = common.parse(
         "appsrc name=source caps=image/jpeg ! jpegdec ! videoconvert ! video/x-raw,format=GRAY8 ! appsink name=sink")
     pipeline.get_by_name("source").emit("push-buffer", Gst.Buffer.new_wrapped(jpeg))

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests that the settings which docs/motion.md names find an object of three pixels. Exit status 77 without the
-bindings or NumPy."""
+"""Tests that the settings in docs/motion.md find an object of three pixels. Exit status 77 without the bindings or
+NumPy."""
 import json
 import re
 import subprocess

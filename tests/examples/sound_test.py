@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests the sound of clips that are cut out: which streams are kept, and that they are in step with the pictures.
-Makes small clips with the encoders that are installed; skips what others would need. Exit status 77 without the
-bindings or NumPy."""
+"""Tests the sound of cut clips: which streams are kept, and that they are in step with the pictures. Makes small clips
+with the installed encoders, and skips tests that need others. Exit status 77 without the bindings or NumPy."""
 import dataclasses
 import sys
 import unittest
@@ -21,13 +20,13 @@ from clips_test import H264  # noqa: E402
 from common import Gst  # noqa: E402
 
 
-# AAC comes from voaacenc: two avenc_aac that begin at the same time can loop forever (seen with libavcodec 59).
-# No stream fills it while the muxer waits for another one.
+# AAC comes from voaacenc: two avenc_aac that start at the same time can loop forever (seen with libavcodec 59).
+# No stream can fill it while the muxer waits for another one.
 QUEUE = "queue max-size-buffers=0 max-size-bytes=0 max-size-time=0"
 
 
 def make_with_sound(path, video, muxer, *sounds, seconds=8, begin=0, end=8):
-    """Writes a clip of 25 frames a second whose sounds tick at each second from `begin` to `end`; returns its path."""
+    """Writes a clip of 25 frames per second with a tick at each second from `begin` to `end`."""
     ticks = (
         f"audiotestsrc wave=ticks tick-interval=1000000000 sine-periods-per-tick=20 freq=1000 samplesperbuffer=480 "
         f"num-buffers={100 * (end - begin)} timestamp-offset={begin * Gst.SECOND} ! audio/x-raw,rate=48000,channels=1")
@@ -40,15 +39,15 @@ def make_with_sound(path, video, muxer, *sounds, seconds=8, begin=0, end=8):
 
 
 def one_thread(_, __, element):
-    """avdec_h265 of GStreamer 1.26 loses frames of a file whose first picture is a CRA if threads share its frames
-    ("Couldn't get codec frame"); the same file gives all frames with one thread, and with libde265dec."""
+    """Limits avdec_h265 to one thread. In GStreamer 1.26 it otherwise loses frames of a file whose first picture is a
+    CRA ("Couldn't get codec frame"). The same file gives all frames with one thread, and with libde265dec."""
     if element.find_property("max-threads") and element.get_factory().get_name().startswith("avdec"):
         element.set_property("max-threads", 1)
 
 
 def decoded(path, kind):
-    """Pairs of the stream time in seconds and the data of each sample of the first stream of a kind, `audio`
-    or `video`."""
+    """Pairs of the stream time in seconds and the data of each sample of the first stream of a kind, `audio` or
+    `video`."""
     convert = {"audio": "audioconvert ! audio/x-raw,format=F32LE,channels=1",
                "video": "videoconvert ! video/x-raw,format=I420"}[kind]
     pipeline = common.parse(f"uridecodebin name=clip caps={kind}/x-raw(ANY) expose-all-streams=false ! {convert} ! "
@@ -62,7 +61,7 @@ def decoded(path, kind):
 
 
 def ticks_of(path):
-    """When the first sound of a file ticks, and when it begins and ends, in seconds of its stream time."""
+    """The times when the first sound of a file ticks, begins and ends, in seconds of its stream time."""
     found, quiet = [], -1
     parts = decoded(path, "audio")
     for begin, data in parts:
@@ -80,8 +79,9 @@ class Sound(clips_test.Clips):
         return [clip_formats.plain(caps) for caps in clip_facts.facts_of(str(path)).sounds]
 
     def check_in_step(self, clip, originals, original_ticks, row):
-        """Each picture and each tick of a cut clip equals the original at this time. AVI has no times of
-        H.264's pictures, so there they may differ by two. Decoders need a packet or two before they give all."""
+        """Each picture and each tick of a cut clip must equal the original at this time. AVI has no times for H.264
+        pictures, so there they may differ by two frames. Decoders need a packet or two before they output everything.
+        """
         ahead, late = 0.05, 0.081 if clip.endswith("h.avi") else 0.002
         cut = str(self.folder / "clips" / row["file"])
         pictures = decoded(cut, "video")
@@ -96,7 +96,7 @@ class Sound(clips_test.Clips):
         self.assertTrue(expected)
         for tick, other in zip(expected, inside):
             self.assertAlmostEqual(tick, other, delta=0.015)
-        # It is as long as the pictures, except for a packet at each end.
+        # The sound is as long as the pictures, except for a packet at each end.
         self.assertTrue(-0.001 <= begin - pictures[0][0] < 0.07 and abs(end + shift - row["end_s"]) < 0.15,
                         (begin, end + shift, row))
 
@@ -180,10 +180,9 @@ class Sound(clips_test.Clips):
         facts = clip_facts.facts_of(clip)
         facts = dataclasses.replace(facts, sounds=(*facts.sounds, Gst.Caps.from_string("audio/x-siren")))
         said = clip_formats.left_out(facts)
-        self.assertEqual(said, "sound is left out, because .mp4 cannot hold it: Siren")
+        self.assertEqual(said, "sound is not included, because .mp4 cannot hold it: Siren")
         turned = dataclasses.replace(facts, turned=True)
-        self.assertEqual(clip_formats.left_out(turned),
-                         f"{said}; the clips are not turned, as players turn the file")
+        self.assertEqual(clip_formats.left_out(turned), f"{said}; the clips are not turned, as players turn the file")
         self.assertEqual(clip_formats.sounds_of(facts), list(facts.sounds[:1]))
         ((cut, _),) = self.cut(clip, (4.5, 5))
         self.assertEqual(self.sounds(cut), ["audio/mpeg,mpegversion=4"])
@@ -191,8 +190,7 @@ class Sound(clips_test.Clips):
     @unittest.skipUnless(clips_test.has("voaacenc"), "no voaacenc")
     def test_sound_that_cannot_be_written_costs_no_clip(self):
         clip = make_with_sound(self.folder / "a.mp4", H264, "mp4mux", "voaacenc ! aacparse")
-        facts, events = clip_facts.facts_of(clip), [clips_of_events.Event(1, 1.5, 1),
-                                                   clips_of_events.Event(4, 5, 2)]
+        facts, events = clip_facts.facts_of(clip), [clips_of_events.Event(1, 1.5, 1), clips_of_events.Event(4, 5, 2)]
         with unittest.mock.patch.object(clip_formats, "parser_of", return_value="identity error-after=5"):
             rows = clips_of_events.cut(clip, facts, events, self.folder / "clips")
         self.assertEqual([event.row for event in events], rows)
@@ -202,12 +200,12 @@ class Sound(clips_test.Clips):
             cut = str(self.folder / "clips" / row["file"])
             self.assertEqual((self.sounds(cut), len(clips_test.times_of(cut))),
                              ([], round(25 * (row["end_s"] - row["begin_s"]))))
-        self.assertRegex(clip_formats.left_out(facts), "^sound is left out: .")
+        self.assertRegex(clip_formats.left_out(facts), "^sound is not included: .")
 
     @unittest.skipUnless(clips_test.has("voaacenc"), "no voaacenc")
     def test_sound_that_begins_late_and_ends_early(self):
-        """It keeps its place. A clip without sound in it has no stream of sound, and one that only ends with sound
-        has its end."""
+        """The sound keeps its place. A cut without sound has no sound stream. A cut that begins before the sound or
+        ends after it keeps the part with sound."""
         clip = make_with_sound(self.folder / "a.mp4", H264, "mp4mux", "voaacenc ! aacparse", begin=3, end=6)
         cuts = self.cut(clip, (1.2, 1.5, 1), (3.2, 4.4, 2), (5.1, 6.5, 3), (7.5, 7.8, 4))
         self.assertEqual([len(self.sounds(cut)) for cut, _ in cuts], [0, 1, 1, 0])
@@ -220,7 +218,7 @@ class Sound(clips_test.Clips):
 
     @unittest.skipUnless(clips_test.has("voaacenc"), "no voaacenc")
     def test_streams_far_from_each_other(self):
-        """The muxer waits for sound while more of the pictures comes than may wait, and the other way round."""
+        """The muxer waits for sound while more pictures arrive than may wait, and vice versa."""
         clip = make_with_sound(self.folder / "a.mp4", H264, "mp4mux", "voaacenc ! aacparse")
         facts = clip_facts.facts_of(clip)
         with clip_streams.Reader(clip, facts) as reader:

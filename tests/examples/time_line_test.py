@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests of time_line.py, clock_names.py and the seams of motion-scan, without a video. Exit status 77 without the
-bindings of GStreamer."""
+"""Tests time_line.py, clock_names.py and the seams of motion-scan without a video. Exit status 77 without the bindings
+of GStreamer."""
 import datetime
 import os
 import pathlib
@@ -75,18 +75,19 @@ class Names(unittest.TestCase):
 
 class Lines(unittest.TestCase):
     def test_recordings(self):
-        """Files that touch are one recording, in any order; after a long hole another one begins."""
+        """Files that touch are one recording, in any order. After a long hole another recording begins."""
         files = [segment(f"/r/2024-01-31_{clock}.mp4") for clock in
                  ("13-05-20", "13-05-00", "13-05-10", "15-00-00", "17-10-00", "17-10-11", "20-00-00", "23-00-00")]
         self.assertEqual([len(run) for run in time_line.recordings(files)], [4, 2, 1, 1])
         self.assertEqual([len(run) for run in time_line.recordings(files, "all")], [8])
         self.assertEqual([len(run) for run in time_line.recordings(files, "none")], [1] * 8)
         self.assertEqual(time_line.recordings([], "all"), [])
-        short = [segment(f"/r/2024-01-31_13-05-0{second}.mp4", 1.0) for second in (0, 2, 4)]  # a second is missing each
+        short = [segment(f"/r/2024-01-31_13-05-0{second}.mp4", 1.0) for second in (0, 2, 4)]  # with holes of a second
         self.assertEqual([len(run) for run in time_line.recordings(short)], [1, 1, 1])
 
     def test_clocks_of_containers(self):
-        """They count if all files have one, and no name has. Files that were made at the same time do not."""
+        """These clocks are used if all files have one and no name has one, unless all files were made at the same
+        time."""
         begin = datetime.datetime(2024, 1, 31, 13, tzinfo=UTC)
 
         def files(step, **more):
@@ -98,7 +99,7 @@ class Lines(unittest.TestCase):
             self.assertEqual([len(run) for run in time_line.recordings(wrong)], [1] * len(wrong))
 
     def test_the_clock_is_set_back(self):
-        """All orders of the names are one order of time, as files were written."""
+        """The order in which the files were written decides, whatever the order of the arguments."""
         clocks = "13-00-00", "13-00-10", "13-00-20", "12-59-45", "12-59-55", "13-00-05", "13-00-15"
         with tempfile.TemporaryDirectory() as folder:
             files = []
@@ -121,12 +122,12 @@ class Lines(unittest.TestCase):
         self.assertEqual(time_line.clock_at(line.clocks, 35).strftime("%H:%M:%S"), "12:59:50")
 
     def test_places(self):
-        """Clocks of whole seconds make no holes, also over many files; what is more is one."""
+        """Clocks of whole seconds do not cause holes, even over many files. Larger differences are holes."""
         files = [segment(f"/r/2024-01-31_13-{i // 6:02}-{i % 6 * 10:02}.mp4", 10.04) for i in range(300)]
         line = time_line.TimeLine(time_line.ordered(files))
         for each in files:
             line.reach(line.place(each) + 10.04)
-            shown = time_line.clock_at(line.clocks, line.began)  # the clock on the page is right to the tolerance
+            shown = time_line.clock_at(line.clocks, line.began)  # the clock on the page is right within the tolerance
             self.assertLessEqual(abs((shown - each.clock).total_seconds()), time_line.TOLERANCE)
         self.assertEqual(line.holes, [])
         self.assertAlmostEqual(line.end, 300 * 10.04)
@@ -172,7 +173,7 @@ class Lines(unittest.TestCase):
 
 
 class Seams(unittest.TestCase):
-    """Results of motion-scan, of files of ten seconds."""
+    """Results of motion-scan for files of ten seconds."""
 
     def find(self, *results, step=10):
         clips = [types.SimpleNamespace(key=str(i), name=f"c{i}", uri=f"file:///r/2024-01-31_13-00-{step * i:02}.mp4")
@@ -214,7 +215,7 @@ class Seams(unittest.TestCase):
         self.assertEqual([len(each) for each in self.find(self.result(last), self.result(first), step=13)], [1, 1])
 
     def test_two_and_fragments(self):
-        """Each goes on with the one that is nearest; a further part of it belongs to it."""
+        """Each object continues as the nearest one. A further fragment of it belongs to it."""
         rows = self.find(
             self.result((7, 9.9, self.A, self.A, None), (7, 9.9, self.FAR, self.FAR, None)),
             self.result((0.5, 4, [128, 12, 20, 40], self.FAR, None), (0.5, 5, self.B, self.B, None),

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests files with several video tracks: --track, and what the programs say. Exit status 77 without the bindings of
-GStreamer or NumPy."""
+"""Tests files with several video tracks: --track, and the messages of the programs. Exit status 77 without the bindings
+of GStreamer or NumPy."""
 import os
 import pathlib
 import re
@@ -52,7 +52,7 @@ class Tracks(programs.InFolder):
         self.assertNotIn("track", self.report(path))
 
     def test_a_track_that_is_not_there(self):
-        """Both programs say the same."""
+        """Both programs print the same message."""
         for count, tracks in ((1, "1 video track"), (2, "2 video tracks")):
             path = self.make("a.mkv", "matroskamux", count)
             sentence = f"there is no track 3: it has {tracks}"
@@ -81,7 +81,7 @@ class Tracks(programs.InFolder):
         starts = [match.start() for match in re.finditer(b"\xff\xd8\xff", data[begin:])]
         self.assertEqual(len(starts), 2 * FRAMES)
         sizes = {}
-        for number, start in enumerate(starts):  # each frame says how wide it is
+        for number, start in enumerate(starts):  # each frame header has its width
             at = begin + start
             head = data.index(b"\xff\xc0", at)
             sizes[number] = int.from_bytes(data[head + 7:head + 9], "big")

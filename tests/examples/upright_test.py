@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests that a zone, a line and a mask are the same place of a clip in all programs, however players turn the clip.
-MOTION_ALARM is the program in C++. Exit status 77 without the bindings, NumPy or an encoder."""
+"""Tests that a zone, a line and a mask are at the same place of a clip in all programs, however players rotate the
+clip. MOTION_ALARM is the C++ program. Exit status 77 without the bindings, NumPy or an encoder."""
 import json
 import struct
 import subprocess
@@ -21,8 +21,8 @@ if not programs.has("openh264enc"):
     sys.exit(77)
 
 WIDTH, HEIGHT, FRAMES = 320, 192, 110  # of the picture that players show
-# GStreamer 1.22 finds no tag for the other diagonal, (0, -1, -1, 0), which no phone writes.
-# a, b, c, d of the matrix in tkhd: a stored pixel (x, y) is shown at (a x + c y, b x + d y), moved into the picture.
+# The values are a, b, c, d of the matrix in tkhd: a stored pixel (x, y) is shown at (a x + c y, b x + d y), moved into
+# the picture. GStreamer 1.22 has no tag for the other diagonal, (0, -1, -1, 0), which no phone writes.
 TURNS = {"upright": (1, 0, 0, 1), "90": (0, 1, -1, 0), "180": (-1, 0, 0, -1), "270": (0, -1, 1, 0),
          "mirrored": (-1, 0, 0, 1), "on its head": (1, 0, 0, -1), "transposed": (0, 1, 1, 0)}
 TAGS = {"rotate-0": (1, 0, 0, 1), "rotate-90": (0, 1, -1, 0), "rotate-180": (-1, 0, 0, -1),
@@ -36,7 +36,7 @@ MASKS = "160,0,160,96", "0.5,0.0 1.0,0.0 1.0,0.5 0.5,0.5"
 
 
 def shown(index):
-    """A frame as players show it: a box goes from the left to the right, in the upper half."""
+    """A frame as players show it: a box moves from left to right in the upper half."""
     picture = numpy.full((HEIGHT, WIDTH), 90, numpy.uint8)
     picture[::16] += 20
     picture[:, ::24] += 12
@@ -52,7 +52,7 @@ def stored(picture, turn):
 
 
 def make(path, turn, muxer="mp4mux"):
-    """Writes a clip, and how players turn it."""
+    """Writes a clip with the orientation in its header."""
     frames = [numpy.ascontiguousarray(stored(shown(index), turn)) for index in range(FRAMES)]
     height, width = frames[0].shape
     grey = bytes([128]) * (width * height // 2)
@@ -71,7 +71,7 @@ def make(path, turn, muxer="mp4mux"):
 
 class Tags(unittest.TestCase):
     def test_all_tags_of_any_container(self):
-        """They may come from the pad alone, after the caps."""
+        """The pad alone may send them, after the caps."""
         for tag, turn in TAGS.items():
             picture = numpy.ascontiguousarray(stored(shown(60), turn))
             pipeline = common.parse(
@@ -129,7 +129,7 @@ class Upright(programs.InFolder):
                     with self.subTest(turn=turn, program=name, zones=zones):
                         visits, crossings = self.found(program(zones))
                         self.assertEqual([zone for zone, _ in visits], ["left", "right"])
-                        # The decoder's noise is also turned.
+                        # The decoder's noise is also rotated.
                         first = expected.setdefault(name, (visits, crossings))
                         for mine, others in zip(visits + crossings, first[0] + first[1]):
                             self.assertEqual(mine[0], others[0])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A camera with HTTP on a free port of 127.0.0.1 or ::1, for tests: Motion JPEG at /video, single pictures at
-/snapshot, pictures in a row without parts at /row. The query says how: pictures=2 (then it sends nothing more, and ends
-the answer with end=yes only), rate=25 a second, sound=before or after each picture, length=no, times=yes,
-space=no after a colon, type=image/jpg. And a server with RTSP that refuses all."""
+"""An HTTP camera on a free port of 127.0.0.1 or ::1, for tests: Motion JPEG at /video, single pictures at /snapshot,
+and consecutive pictures without parts at /row. Options in the query: pictures=2 (then it sends nothing more, and ends
+the answer only with end=yes), rate=25 per second, sound=before or after each picture, length=no, times=yes, space=no
+after a colon, type=image/jpg. There is also an RTSP server that refuses all requests."""
 
 import base64
 import functools
@@ -22,8 +22,8 @@ USER, REALM = "me", "camera"
 
 @functools.cache
 def pictures(count=12):
-    """JPEG files: black, and then a ball that moves on black. Each has a comment, because files of less than 2 KiB, of
-    which a real camera has none, wait for what follows before GStreamer looks at them."""
+    """JPEG files: black, then a moving ball on black. Each has a comment that makes it larger than 2 KiB. GStreamer
+    examines smaller files only when more data follows, and real cameras have none."""
     comment = b"\xff\xfe\x10\x02" + bytes(4096)
     caps = "video/x-raw,format=I420,width=320,height=240,framerate=25/1"
     with tempfile.TemporaryDirectory() as folder:
@@ -36,7 +36,7 @@ def pictures(count=12):
 
 
 class RefusingRtsp(Server):
-    """A server with RTSP that refuses each stream with a status and its text."""
+    """An RTSP server that refuses each stream with a status and its text."""
 
     def __init__(self, status):
         class Handler(socketserver.StreamRequestHandler):
@@ -53,8 +53,8 @@ class RefusingRtsp(Server):
 
 
 class WebCamera(HttpServer):
-    """`password`: asked for as `scheme` (Basic or Digest) says; empty: it asks for none. `status`: of each answer.
-    `certificate`: a PEM file with a key, for TLS. `viewers`: more get the status 503."""
+    """`password`: required with `scheme` (Basic or Digest); empty: none. `status`: of each answer. `certificate`: a PEM
+    file with a key, for TLS. `viewers`: more than this many get the status 503."""
 
     def __init__(self, files, password="", scheme="Basic", certificate=None, viewers=99, **options):
         self.files, self.password, self.scheme, self.viewers = files, password, scheme, viewers
@@ -147,7 +147,7 @@ class WebCamera(HttpServer):
         return f"--part\r\nContent-Type:{space}{kind}\r\n{length}{times}\r\n".encode() + data + b"\r\n"
 
     def send(self, request, how, parts):
-        """`pictures` and, if nothing else says where the last one ends, the begin of another one."""
+        """`pictures`. If nothing else marks the end of the last one, the start of another one follows."""
         count, rate = int(how.get("pictures", 0)), float(how.get("rate", 25))
         number = 0
         while not self.stopping.is_set() and (not count or number < count):

@@ -17,9 +17,9 @@ using namespace streams;
 /// The inputs of an element: one, or several for a mixer.
 using Inputs = std::vector<std::unique_ptr<Input>>;
 
-/// Sets properties, and writes them to stderr for the report of a failed case.
+/// Sets properties. Writes them to stderr for the report of a failed case.
 void set_properties(Random& random, GstObject* object, Mood mood, int most) {
-  // Without a preset or weights cudaconvolve is the identity, which tests little.
+  // Without a preset or weights, cudaconvolve is the identity, which tests little.
   GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), "preset");
   std::vector<Setting> settings;
   if (spec && G_IS_PARAM_SPEC_ENUM(spec) && !random.one_in(4)) {
@@ -46,7 +46,7 @@ Inputs make_inputs(Rig& rig, Random& random, const Case& c, Mood mood, bool is_l
   return inputs;
 }
 
-/// Draws the plan of input `index`. The first input uses the case's own plan.
+/// Draws the plan of input `index`. The first input uses the plan of the case.
 StreamPlan plan_for(const Case& c, Random& random, std::size_t index) {
   StreamPlan plan = c.plan;
   if (index == 0) return plan;
@@ -106,7 +106,7 @@ void visit(Random& random, Rig& rig, const Case& c) {
 // Kinds of cases
 // ----------------------------------------------------------------------------------------------------------------
 
-/// Feeds all inputs in parallel. Stops the inputs that wait for each other forever.
+/// Feeds all inputs in parallel. Stops inputs that wait for each other forever.
 void feed_all(Rig& rig, Inputs& inputs, Random& random, const Case& c, bool interrupt) {
   if (!is_mixer(c.element)) return feed(rig, *inputs[0], random.reads_bytes() ? random : random.fork(), c.plan);
   std::vector<std::thread> feeders;
@@ -127,7 +127,7 @@ void feed_all(Rig& rig, Inputs& inputs, Random& random, const Case& c, bool inte
   const int patience_ms = random.reads_bytes() ? 50 : 200;
   for (int i = 0; i < patience_ms && left > 0 && rig.errors() == 0; ++i) g_usleep(1000);
   rig.wait_for_eos(left > 0 ? 0 : 30);
-  rig.set_state(GST_STATE_READY);  // releases the feeders that wait
+  rig.set_state(GST_STATE_READY);  // releases the waiting feeders
   for (std::thread& feeder : feeders) feeder.join();
 }
 

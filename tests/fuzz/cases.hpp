@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A case is one element, one or several streams into it, and what other threads do meanwhile.
+// A case consists of one element, one or several input streams, and the actions of other threads.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,7 +10,7 @@
 namespace cudavision::fuzz {
 
 struct Case {
-  streams::Random random;  ///< draws everything that the other fields do not hold
+  streams::Random random;  ///< draws everything that the other fields do not contain
   std::string element{}, backend{};
   enum class Kind {
     stream,   ///< random streams, valid or not: the element must survive them
@@ -22,12 +21,11 @@ struct Case {
   bool pads_come_and_go = false;   ///< another thread requests and releases pads of the mixer
 };
 
-/// Draws a case for one of the elements. Whatever reads its numbers from bytes repeats exactly: then no other threads
-/// act by chance.
+/// Draws a case for one of the elements. A case with numbers from bytes must repeat exactly, so no other threads act at
+/// random.
 Case draw_case(streams::Random random, const std::vector<std::string>& elements, const std::string& backend);
-/// Returns a description of the case in one line.
 std::string describe(const Case& c);
-/// Runs a case. take_complaints() returns what went wrong.
+/// Runs a case. take_complaints() then returns the failures.
 void run_case(const Case& c);
 
 }  // namespace cudavision::fuzz

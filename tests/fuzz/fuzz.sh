@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Fuzzing by coverage:   tests/fuzz/fuzz.sh SECONDS [TARGET…]
-# Installs clang, builds the targets with address and undefined sanitizers in a separate folder, runs each for SECONDS
-# from the kept corpus on (0: only replays it), minimises the corpus, and prints executions and the line coverage of the
-# files aimed at (docs/fuzzing.md). The targets in Python run by atheris, from PyPI; they are skipped, with the reason,
-# where it does not work.
-# CORPUS is the folder of the corpus (tests/fuzz/corpus; one that does not exist begins as a copy of that), BUILD_DIR
-# the build folder (build-fuzz), JOBS how many targets run at a time (one a core). INSTALL=0 installs nothing.
-# Exit status: 0; 1 after a finding, with the path of its reproducer, or if a file with a limit is covered less; 77
-# without clang.
+# Installs clang, builds the targets with address and undefined sanitizers in a separate folder, and runs each one for
+# SECONDS, starting from the kept corpus (0: only replays it). Then it minimises the corpus, and prints executions and
+# the line coverage of the targeted files (docs/fuzzing.md). The Python targets run with atheris from PyPI; where it
+# does not work they are skipped with the reason.
+# CORPUS is the folder of the corpus (tests/fuzz/corpus; a new folder starts as a copy of it), BUILD_DIR the build
+# folder (build-fuzz), JOBS the number of targets to run at a time (one per core). INSTALL=0 installs nothing.
+# Exit status: 0; 1 after a finding, with the path of its reproducer, or if the coverage of a file is below its limit;
+# 77 without clang.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 native=(grammars frames filters mixers)
 python=(arrays configuration lists results)
-# Files aimed at by the native targets, and the least share of their lines in percent; 0: it is only printed.
+# Files that the native targets aim at, and the required share of their lines in percent; 0: it is only printed.
 aimed=(gst/base/shapes.cpp:90 gst/base/frame.cpp:90 gst/base/settings/properties.cpp:90 kernels/core/polygon.cpp:80
   gst/base/filter/video_filter_regions.cpp:90 gst/base/filter/video_filter_caps.cpp:0
   gst/base/filter/video_filter_frames.cpp:0 gst/base/mixer/video_mixer_caps.cpp:0
@@ -54,8 +54,8 @@ findings=$build/findings logs=$build/fuzz-logs
 mkdir -p "$findings" "$logs"
 if [[ ! -d $corpus ]]; then cp -r "$root/tests/fuzz/corpus" "$corpus"; fi
 
-# The options of sanitizers are in the targets. Python and its modules free little when they end. Memory that GLib keeps
-# for a thread that ends looks like a leak.
+# The targets set the options of sanitizers. Python and its modules free little memory at exit. Memory that GLib keeps
+# for an ending thread looks like a leak.
 export GST_PLUGIN_PATH_1_0=$build/gst GST_REGISTRY_DISABLE=yes CUDAVISION_LIBRARY=$build/gst/libgstcudavision.so \
   G_SLICE=always-malloc \
   LLVM_PROFILE_FILE=/dev/null
@@ -69,7 +69,7 @@ if [[ " ${targets[*]} " =~ \ (arrays|configuration|lists|results)\  &&
 fi
 
 is_native() { [[ " ${native[*]} " == *" $1 "* ]]; }
-# engine TARGET ARGUMENT…: runs a target by libFuzzer.
+# engine TARGET ARGUMENT…: runs a target with libFuzzer.
 engine() {
   local target=$1
   shift
@@ -81,7 +81,7 @@ engine() {
       "$interpreter" "$root/tests/fuzz/targets/python/run.py" "$target" "$@"
   fi
 }
-# skipped TARGET: whether the target cannot run here; the reason is in its log.
+# skipped TARGET: whether the target cannot run here. Its log has the reason.
 skipped() {
   if is_native "$1"; then return 1; fi
   if [[ ! -e $build/python/done ]]; then echo 'skipped: there is no atheris' >"$logs/$1"; return 0; fi
@@ -95,7 +95,7 @@ fuzz() {
   mkdir -p "$grown" "$corpus/$target"
   options=("-max_len=$most_length" -timeout=600 -rss_limit_mb=6144 -print_final_stats=1
     -artifact_prefix="$findings/$target-")
-  # A stream takes many bytes: begin with long cases.
+  # A stream takes many bytes, so begin with long cases.
   if [[ $target == filters || $target == mixers ]]; then options+=(-len_control=0); fi
   if [[ -f $dictionary ]]; then options+=(-dict="$dictionary"); fi
   if ((seconds)); then options+=(-max_total_time="$seconds"); else options+=(-runs=0); fi
@@ -105,7 +105,7 @@ fuzz() {
   if ((status == 0 && seconds)); then
     rm -rf "$build/merged-$target"
     mkdir "$build/merged-$target"
-    if is_native "$target"; then  # by edges alone, without how often they run: a third of the files
+    if is_native "$target"; then  # by edges alone, without their counts: a third of the files
       set -- -set_cover_merge=1 -use_counters=0 -max_len=$most_length -timeout=600 \
         -rss_limit_mb=6144 "$build/merged-$target"
     else
@@ -149,7 +149,7 @@ done
 
 if ((failed)); then exit 1; fi
 
-# Coverage of the corpus.
+# the coverage of the corpus
 profiles=$build/profiles
 rm -rf "$profiles"
 mkdir "$profiles"

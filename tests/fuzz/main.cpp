@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Runs random cases against every element of the plugin: sizes, formats, layouts, settings, metas, caps,
-// events, queries, threads.
+// Runs random cases against every element of the plugin: sizes, formats, layouts, settings, metas, caps, events,
+// queries, threads.
 //   fuzz [--seed N] [--first K] [--cases N] [--element NAME] [--backend cpu|cuda|auto] [--jobs N] [--limit S]
 //        [--max-failures N] [--list]
 // A case depends only on the seed, its number and --element: `fuzz --first K --cases 1` repeats case K. --jobs 0 runs
@@ -25,8 +25,8 @@
 using namespace cudavision::fuzz;
 using namespace cudavision::streams;
 
-// A report of a sanitizer aborts the case. Leak detection is off,
-// because a worker ends without freeing GStreamer's global memory.
+// A sanitizer report aborts the case. Leak detection is off, because a worker ends without freeing GStreamer's global
+// memory.
 extern "C" {
 __attribute__((visibility("default"))) const char* __asan_default_options() {
   return "abort_on_error=1:detect_leaks=0:handle_abort=1";
@@ -66,7 +66,6 @@ bool read_options(int argc, char** argv, Options& options) {
   return false;
 }
 
-/// The elements that the cases are for.
 std::vector<std::string> elements(const Options& options) {
   return options.element ? std::vector<std::string>{options.element} : element_names();
 }
@@ -93,7 +92,7 @@ bool run(const Options& options, std::int64_t number) {
   return complaints.empty();
 }
 
-/// Checks that the elements and the backend can be used. Returns 0 if so, otherwise the exit status of this program.
+/// Checks that the elements and the backend can be used. Returns 0 or the exit status of this program.
 int check(const Options& options) {
   const std::vector<std::string> names = element_names();
   std::string reason;
@@ -110,8 +109,7 @@ int check(const Options& options) {
   return 2;
 }
 
-/// Calls check() in its own process, because the threads and the CUDA context that it
-/// creates do not survive fork().
+/// Calls check() in its own process, because the threads and the CUDA context that it creates do not survive fork().
 int check_in_child(const Options& options) {
   std::fflush(nullptr);
   const pid_t child = fork();

@@ -21,8 +21,8 @@ GstBuffer* stamped(GstBuffer* buffer, int index) {
   return buffer;
 }
 
-/// (transfer full) Copies the picture into a buffer of the pool that the element proposes.
-/// Returns NULL if there is no pool or no memory.
+/// (transfer full) Copies the picture into a buffer of the pool that the element proposes. Returns NULL if there is no
+/// pool or no memory.
 GstBuffer* in_proposed_pool(Input& input, const Picture& picture, const std::string& caps_text) {
   g_autoptr(GstCaps) caps = gst_caps_from_string(caps_text.c_str());
   g_autoptr(GstQuery) query = gst_query_new_allocation(caps, TRUE);
@@ -84,7 +84,7 @@ void flush(Input& input, Random& random) {
   input.flush(random.below(2));
 }
 
-/// Sends a random event or query, or new caps, or sets a property. Returns false if the element refused the caps.
+/// Sends a random event, query or caps, or sets a property. Returns false if the element refused the caps.
 bool disturb(Rig& rig, Input& input, Random& random, StreamPlan& plan) {
   switch (random.below(10)) {
     case 0:
@@ -159,7 +159,7 @@ void draw_size(Random& random, StreamPlan& plan) {
       plan.width = small(), plan.height = small();
   }
   if (random.one_in(200)) {
-    // With its largest search-radius, non-local means takes seconds for a frame of this size, so frames are not larger.
+    // Frames are not larger, because non-local means with its largest search-radius takes seconds for this size.
     plan.width = random.between(200, 500), plan.height = random.between(150, 300);
     plan.frames = 1;
   }

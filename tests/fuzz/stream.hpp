@@ -11,12 +11,12 @@
 namespace cudavision::fuzz {
 
 struct StreamPlan {
-  std::string format, other_format;  ///< caps may change between the two
+  std::string format, other_format;  ///< caps may alternate between the two
   int width = 1, height = 1, frames = 1;
   bool device = false;          ///< frames in CUDA memory
   bool hostile_frames = false;  ///< some frames are invalid
   bool hostile_caps = false;    ///< some caps have invalid values
-  bool disturbed = false;       ///< events, queries, flushes and new caps come between the frames
+  bool disturbed = false;       ///< events, queries, flushes and new caps occur between the frames
 };
 
 std::string caps_text(const StreamPlan& plan);
@@ -24,11 +24,11 @@ GstVideoInfo video_of(const StreamPlan& plan);
 /// Draws a width and height: often very small, odd, or next to a multiple of a kernel's tile size; sometimes large.
 void draw_size(streams::Random& random, StreamPlan& plan);
 
-/// Sends a stream as planned, until all frames are sent or the element refuses to go on.
+/// Sends a stream as planned, until all frames are sent or the element refuses more.
 void feed(streams::Rig& rig, streams::Input& input, streams::Random random, StreamPlan plan);
 
-/// Sends these pictures, all in this layout, and then EOS. `decorated`: adds metas and flags, which depend on `random`
-/// and not on the layout.
+/// Sends these pictures in this layout, and then EOS. `decorated` adds metas and flags, which depend on `random` but
+/// not on the layout.
 void feed_pictures(streams::Input& input, streams::Random random, const StreamPlan& plan,
                    const std::vector<streams::Picture>& pictures, streams::Layout layout, bool decorated);
 

@@ -126,7 +126,7 @@ Counts run_in_workers(std::int64_t first, std::int64_t count, int jobs, int limi
         kill(worker.process, SIGKILL);
       } else if (taken > limit_s * 1000 && !worker.timed_out) {
         worker.timed_out = true;
-        kill(worker.process, SIGABRT);  // so that a sanitizer or a debugger can show the stack
+        kill(worker.process, SIGABRT);  // lets a sanitizer or a debugger show the stack
       }
     }
   }

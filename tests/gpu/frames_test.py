@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests cudavision.frames with frames in CUDA memory:  frames_test.py [-k PATTERN]
 
-For a GPU host, where `run.sh frames` of the bundle runs it: with PyTorch and CuPy, and with Numba and JAX if they are
-there. It calls GStreamer by ctypes (gstreamer.py), because such hosts have no PyGObject. tests/frames_test.py tests
-what needs no GPU. It is one long file, so that a host needs one command. The last line is the count. Exit status: 0; 1
-after a failure; 77 without a GPU, PyTorch or CuPy.
+Run it on a GPU host with `run.sh frames` of the bundle. It uses PyTorch and CuPy, and Numba and JAX if they are
+installed. It calls GStreamer through ctypes (gstreamer.py), because such hosts have no PyGObject. tests/frames_test.py
+tests everything that needs no GPU. It is one long file, so that a host needs one command. The last line is the count.
+Exit status: 0; 1 after a failure; 77 without a GPU, PyTorch or CuPy.
 
 Each pitfall that roboflow/inference#2649 lists for such a bridge has a test here or in tests/frames_test.py:
     no CUDA context on the consumer's thread       Order.test_thread_without_context, Order.test_probe
-    the buffer goes back while kernels read it     Order.test_late_consumer, Making.test_wrapped_or_copied (the other
-                                                   way)
+    the buffer returns while kernels read it       Order.test_late_consumer, Making.test_wrapped_or_copied (the
+                                                   opposite direction)
     the offset of a plane is not in the pointer    Addresses.test_all_libraries_see_the_same_memory,
                                                    Writing.test_read_only
     a timeout looks like other failures            Writing.test_time_limit
@@ -22,8 +22,8 @@ Each pitfall that roboflow/inference#2649 lists for such a bridge has a test her
     a plugin of another version; no reason given   WithoutBindings.test_errors
     a silent way around the GPU                    Protocol.test_system_memory, Errors.test_no_gpu
 
-Frames are pictures of one value, which differs from frame to frame, so a frame that is read too early or too late,
-or written by others meanwhile, has a wrong value. Kernels of about 20 ms before the use of an array make the
+Each frame is a picture of a single value, which differs from frame to frame. A frame that is read too early or too
+late, or overwritten meanwhile, therefore has a wrong value. Kernels of about 20 ms before the use of an array make the
 consumer late.
 """
 
@@ -49,7 +49,7 @@ except ImportError as error:
 if not torch.cuda.is_available():
     print("skipped: PyTorch finds no GPU")
     sys.exit(77)
-torch.zeros(1, device="cuda")  # makes the primary context
+torch.zeros(1, device="cuda")  # creates the primary context
 
 import gstreamer  # noqa: E402
 
@@ -70,7 +70,7 @@ LATE = int(
 
 @contextlib.contextmanager
 def late_streams():
-    """The work of the plugin on its streams is late."""
+    """Delays the work of the plugin on its streams."""
     os.environ["CUDAVISION_DELAY_STREAMS"] = "20"
     try:
         yield
@@ -120,7 +120,7 @@ class Pictures:
 
 
 def new_stream():
-    """A stream that does not wait for the default streams, as PyTorch makes them."""
+    """A stream that does not wait for the default streams, like those of PyTorch."""
     return torch.cuda.Stream()
 
 
@@ -130,7 +130,7 @@ def sleep():
 
 
 def output_of(buffers, format, elements="cudagaussian backend=cuda"):
-    """Pushes CUDA buffers (transfer full) through elements, and returns the bytes of the pictures in system memory."""
+    """Pushes CUDA buffers (transfer full) through elements. Returns the bytes of the pictures in system memory."""
     with gst.pipeline(
         f'appsrc name=source format=time caps="{caps_of(format, "(memory:CUDAMemory)")}" ! {elements} ! '
         f"video/x-raw,format={format} ! appsink name=sink sync=false",
@@ -177,7 +177,7 @@ class Addresses(Case):
                     self.whole(by_interface, value_of(index))
 
     def test_decoded(self):
-        """Frames of NVDEC, blurred: the arrays have the bytes that a download has."""
+        """Blurs frames from NVDEC: the arrays must have the bytes of a download."""
         clips = sorted((root / "media").glob("*.mp4"))
         if not clips or not gst.has("nvh264dec", "qtdemux", "h264parse"):
             self.skipTest("no clip, or no nvh264dec")
@@ -199,7 +199,7 @@ class Addresses(Case):
         self.assertEqual(count, 30)
 
     def test_numba(self):
-        """Numba reads a frame where it is, and its arrays become frames."""
+        """Numba reads a frame in place, and its arrays become frames."""
         try:
             from numba import cuda
         except ImportError as error:
@@ -216,7 +216,7 @@ class Addresses(Case):
         self.assertEqual([set(data) for data in output_of([made], "RGBA")], [{value_of(0)}])
 
     def test_jax(self):
-        """JAX takes only arrays without gaps, so CuPy copies the frame; arrays of JAX become frames."""
+        """JAX accepts only arrays without gaps, so CuPy copies the frame. Arrays of JAX become frames."""
         try:
             import jax
         except ImportError as error:
@@ -247,7 +247,7 @@ class Addresses(Case):
 
 class Order(Case):
     def read(self, pictures, late):
-        """Reads all frames on its own stream, and drops each before the GPU has read it."""
+        """Reads all frames on a separate stream, and drops each one before the GPU has read it."""
         stream, copies = new_stream(), []
         with torch.cuda.stream(stream):
             for index, sample in pictures:
@@ -262,7 +262,7 @@ class Order(Case):
         return len(copies)
 
     def test_late_consumer(self):
-        """A buffer stays out of its pool until the consumer's kernels have read it (inference#2649)."""
+        """A buffer does not return to its pool before the consumer's kernels have read it (inference#2649)."""
         with Pictures(60) as pictures:
             self.assertEqual(self.read(pictures, late=True), 60)
 
@@ -273,7 +273,7 @@ class Order(Case):
                 self.assertEqual(self.read(pictures, late=False), 60)
 
     def test_default_streams(self):
-        """By DLPack on the default stream, and by the CUDA array interface."""
+        """Uses DLPack on the default stream, and the CUDA array interface."""
         with late_streams():
             with Pictures(30) as pictures:
                 for index, sample in pictures:
@@ -282,8 +282,8 @@ class Order(Case):
                     self.whole(take(frame.planes[index % 2]), value_of(index))
 
     def test_probe(self):
-        """In a pad probe between elements frames may be unfinished, also with GStreamer 1.22. Its thread has no
-        CUDA context."""
+        """In a pad probe between elements, frames may be unfinished, also with GStreamer 1.22. Its thread has no CUDA
+        context."""
         probe = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         stream, copies, failures = new_stream(), [], []
 
@@ -332,7 +332,7 @@ class Order(Case):
 
 class Writing(Case):
     def changed(self, change, elements, count=20):
-        """Changes frames in place by change(frame, index), pushes them on, and returns their bytes."""
+        """Changes frames in place with change(frame, index), pushes them on, and returns their bytes."""
         buffers = []
         with Pictures(count) as pictures:
             for index, sample in pictures:
@@ -349,7 +349,7 @@ class Writing(Case):
             self.assertEqual(set(chroma), {128})
 
     def test_by_torch(self):
-        """A late change on its own stream reaches the next element: a frame decoded here is blended there."""
+        """A late change on its own stream reaches the next element: frames decoded here are blended there."""
         stream = new_stream()
 
         def change(frame, index):
@@ -363,7 +363,7 @@ class Writing(Case):
         self.check(self.changed(change, "cudablend backend=cuda"))
 
     def test_by_cupy(self):
-        """Without a stream, the call waits for all."""
+        """Without a stream, the call waits for all streams."""
         stream = cupy.cuda.Stream(non_blocking=True)
 
         def change(frame, index):
@@ -394,7 +394,7 @@ class Writing(Case):
             self.assertLess(abs(sum(luma) / len(luma) - 100), 3)
 
     def test_time_limit(self):
-        """release() waits on the host only with GStreamer 1.22, and not forever."""
+        """release() waits on the host only with GStreamer 1.22, and only for a limited time."""
         with Pictures(1) as pictures:
             for _, sample in pictures:
                 frame = frames.Frame(sample.buffer, sample.caps, writable=True)
@@ -411,7 +411,7 @@ class Writing(Case):
 
 class Making(Case):
     def test_wrapped_or_copied(self):
-        """Arrays whose kernels are late become buffers; their memory is not written again before it was read."""
+        """Arrays with late kernels become buffers. Their memory is not overwritten before it is read."""
         for library in ("torch", "cupy"):
             maker, stream = frames.BufferMaker("RGBA", WIDTH, HEIGHT), new_stream()
             with gst.pipeline(
@@ -436,7 +436,7 @@ class Making(Case):
             self.assertEqual(maker.copied, 0 if SHARES_STREAMS else 60)
 
     def test_planes(self):
-        """Planes of one tensor are wrapped; separate planes, and rows with gaps, are copied."""
+        """Planes of one tensor are wrapped. Separate planes, and rows with gaps, are copied."""
         maker = frames.BufferMaker("NV12", WIDTH, HEIGHT)
         whole = torch.empty((HEIGHT * 3 // 2, WIDTH), dtype=torch.uint8, device="cuda")
         whole[:HEIGHT], whole[HEIGHT:] = 33, 44
@@ -463,7 +463,7 @@ class Making(Case):
             self.assertEqual((set(data[: WIDTH * HEIGHT]), set(data[WIDTH * HEIGHT :])), ({33}, {44}))
 
     def test_interface(self):
-        """Objects that have only the CUDA array interface are ordered by its stream, and kept."""
+        """Objects that have only the CUDA array interface are ordered by its stream, and kept alive."""
 
         class Foreign:
             def __init__(self, array, stream):
@@ -503,7 +503,7 @@ class Lifetimes(Case):
             self.whole(array, value_of(index))
 
     def test_ten_thousand_frames(self):
-        """The pool stays small, and so does the memory of the device; both directions."""
+        """In both directions, the pool and the memory of the device stay small."""
         addresses, free = set(), 0
         maker = frames.BufferMaker("RGBA", WIDTH, HEIGHT)
         with gst.pipeline(
@@ -551,7 +551,7 @@ class Lifetimes(Case):
 
 class Results(Case):
     def test_tables(self):
-        """Tables in CUDA memory, and counts."""
+        """Tests tables in CUDA memory, and counts."""
         with gst.pipeline(
             "videotestsrc pattern=ball num-buffers=5 ! video/x-raw,format=NV12,width=320,height=240 ! "
             "cudagaussian backend=cuda ! "

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The few functions of GStreamer that the tests of frames need, called by ctypes: GPU hosts have no PyGObject. Objects
-are addresses.
+"""The few functions of GStreamer that the tests of frames need, called through ctypes, because GPU hosts have no
+PyGObject. Objects are addresses.
 
 A process reads LD_LIBRARY_PATH only when it starts, and the libraries of the bundle must not replace libraries of the
-host's Python: so load() takes a library from the bundle only where the host has none."""
+host's Python. Therefore load() takes a library from the bundle only if the host lacks it."""
 
 import ctypes
 import os
@@ -16,7 +16,7 @@ PAUSED, PLAYING, NULL = 3, 4, 1
 EOS, ERROR = 1, 2
 FLOW_OK = 0
 
-# Functions: what each returns, and its arguments.
+# Functions: the return type, then the arguments.
 CORE = {
     "gst_parse_launch": (c_void_p, c_char_p, POINTER(c_void_p)),
     "gst_bin_get_by_name": (c_void_p, c_void_p, c_char_p),
@@ -47,8 +47,8 @@ _loaded = {}
 
 
 def load(name, folder):
-    """Loads a library by its path or name. What it needs and the host lacks, or has too old, is loaded from
-    `folder` first."""
+    """Loads a library by its path or name. Dependencies that the host lacks, or has only in an older version, are first
+    loaded from `folder`."""
     for _ in range(200):
         try:
             return _loaded.setdefault(name, ctypes.CDLL(name))
@@ -69,11 +69,11 @@ class GStreamer:
         if bundle:
             bundle = pathlib.Path(bundle)
             libraries = bundle / "lib"
-            # For the scanner of plugins, which is a separate process.
+            # for the plugin scanner, which is a separate process
             os.environ["LD_LIBRARY_PATH"] = f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":")
         self.core = load("libgstreamer-1.0.so.0", libraries)
         self.app = load("libgstapp-1.0.so.0", libraries)
-        if bundle:  # what plugins need
+        if bundle:  # dependencies of plugins
             for plugin in sorted((bundle / "gst").glob("*.so")) + sorted((bundle / "plugin").glob("*.so")):
                 load(str(plugin), libraries)
         self._declare()
@@ -92,7 +92,7 @@ class GStreamer:
         return tuple(number.value for number in numbers[:3])
 
     def has(self, *elements):
-        """Whether all these elements are there."""
+        """Whether all these elements exist."""
         return all(self.core.gst_element_factory_find(name.encode()) for name in elements)
 
     def pipeline(self, description, context=None):
@@ -118,7 +118,6 @@ class GStreamer:
 
 
 class Sample:
-    """A sample of an appsink."""
 
     def __init__(self, gst, address):
         self._gst, self._address = gst, address
@@ -134,7 +133,7 @@ class Sample:
 
 
 class Pipeline:
-    """A pipeline, which starts at once. `with` stops it."""
+    """A pipeline, which starts immediately. `with` stops it."""
 
     def __init__(self, gst, description, context=None):
         self._gst, self._core = gst, gst.core
@@ -198,7 +197,6 @@ class Pipeline:
         self._gst.app.gst_app_src_end_of_stream(self.element(name))
 
     def wait(self, seconds=60):
-        """Waits for EOS."""
         message = self._core.gst_bus_timed_pop_filtered(self._bus, seconds * 10**9, EOS | ERROR)
         if not message:
             raise RuntimeError(f"no EOS after {seconds} s")

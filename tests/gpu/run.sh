@@ -3,26 +3,26 @@
 # Runs in the unpacked bundle of tests/gpu-bundle.sh, on a GPU host that has only the driver:
 #   run.sh [tests] [late] [neighbours] [sanitize] [bench] [pipelines] [frames] [soak] [all]       (no argument: tests)
 # tests      kernel tests on CUDA, element tests, the fuzzer on CUDA (FUZZ_CASES=3000)
-# late       element tests and the fuzzer again, while the GPU pauses before random frames: frames used too early or too
-#            late differ
+# late       element tests and the fuzzer again, while the GPU pauses before random frames: frames that are used too
+#            early or too late differ
 # neighbours the plugin's elements beside all stock elements of the bundle (minutes: each pipeline is a process, which
 #            opens the GPU)
 # sanitize   some kernel tests with compute-sanitizer's memcheck, racecheck and initcheck (SANITIZE_TESTS=16 for each
 #            program); element tests with memcheck
-# bench      bench_kernels (compared with NPP if the host has nvcc and NPP), bench_pipelines.py (beside GStreamer's own
-#            elements: nvcodec's elements that compile kernels need an NVRTC of CUDA 12; unzip PyPI's wheel
+# bench      bench_kernels (compared with NPP if the host has nvcc and NPP), bench_pipelines.py (compared with elements
+#            of GStreamer: those of nvcodec that compile kernels need an NVRTC of CUDA 12; unzip PyPI's wheel
 #            nvidia-cuda-nvrtc-cu12, add its folder nvidia/cuda_nvrtc/lib to LD_LIBRARY_PATH and set
 #            GST_CUDA_NVRTC_LIBNAME=libnvrtc.so.12). FRAMES=, TURNS= and ONLY= (a regular expression) for the pipelines;
-#            with ONLY nothing but pipelines is measured. ONLY='at a time' is motion-scan's share of the decoder's rate.
+#            with ONLY, only pipelines are measured. ONLY='at a time' is motion-scan's share of the decoder's rate.
 #            cvcuda_peers.py needs a python3 with PyTorch and CV-CUDA: unzip PyPI's wheel cvcuda-cu13 and add its folder
 #            to PYTHONPATH
-# pipelines  gst-launch-1.0 pipelines; some decode the packed clips; a live one that must not drop a frame
+# pipelines  gst-launch-1.0 pipelines; some decode the packed clips; a live one must not drop a frame
 # frames     frames in CUDA memory as arrays of PyTorch, CuPy, Numba and JAX, and arrays as frames: needs a python3 with
 #            PyTorch and CuPy. FRAMES_TESTS='-k late' selects tests
-# soak       16 pipelines side by side, disturbed at random, for SOAK_SECONDS=600 (SOAK_SEED=1); every frame is
-#            compared, memory stays flat. After a failure its journal is beside its log. SOAK_ARGS='--only 15' adds
+# soak       16 pipelines in parallel, disturbed at random, for SOAK_SECONDS=600 (SOAK_SEED=1); every frame is compared,
+#            and memory must not grow. After a failure its journal is beside its log. SOAK_ARGS='--only 15' adds
 #            arguments, such as --replay JOURNAL
-# all        all but the soak
+# all        everything except the soak
 # Logs and JSON files go to $OUT, or to ./logs. The last line is the count. The exit status is 0 only if nothing failed.
 # Tests that need something the host lacks are skipped and give the reason.
 set -uo pipefail
@@ -32,7 +32,7 @@ mkdir -p "$logs"
 state=$(mktemp -d)
 trap 'rm -rf "$state"' EXIT
 
-# The environment for programs of the bundle only: the host's compiler and tools must find the host's libraries.
+# The environment only for programs of the bundle: the host's compiler and tools must find the host's libraries.
 bundled=(env -u GST_PLUGIN_PATH -u GST_PLUGIN_SYSTEM_PATH
   LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" PATH="$here/bin:$PATH" LC_ALL=C.UTF-8
   GST_PLUGIN_SYSTEM_PATH_1_0="$here/gst" GST_PLUGIN_PATH_1_0="$here/plugin"
@@ -49,7 +49,7 @@ report() {  # result name [remark]
 }
 
 # name seconds command …: runs a command with a time limit. Its exit status is 0, 77 (skipped) or a failure. The remark
-# contains the count of test cases from the log, if there is one.
+# contains the count of test cases from the log, if any.
 run() {
   local name=$1 limit=$2 log start status remark
   shift 2
@@ -92,8 +92,8 @@ some_tests() {
     }'
 }
 
-# Runs a test program in several parallel parts, since its slow references take most of the time. Prints their logs and
-# the sum of their counts.
+# Runs a test program in several parallel parts, because its slow references take most of the time. Prints their logs
+# and the sum of their counts.
 # shellcheck disable=SC2016
 in_parts='
   parts=$1; shift
@@ -138,8 +138,8 @@ mode_neighbours() {
   fi
 }
 
-# prefix cases [command …]: runs the element tests and the fuzzer, each by the command. All tests of a program run in
-# one process, since a process takes half a second to open the GPU.
+# prefix cases [command …]: runs the element tests and the fuzzer, each with the command. All tests of a program run in
+# one process, because opening the GPU takes half a second.
 elements_and_fuzz() {
   local prefix=$1 cases=$2 program found=0
   shift 2
@@ -192,8 +192,8 @@ mode_sanitize() {
   done
 }
 
-# Python and its libraries are the host's, so LD_LIBRARY_PATH has no folder of the bundle: tests/gpu/gstreamer.py takes
-# from there what the host lacks.
+# Python and its libraries come from the host, so LD_LIBRARY_PATH has no folder of the bundle: tests/gpu/gstreamer.py
+# loads libraries that the host lacks from the bundle.
 mode_frames() {
   local log=$logs/frames.log
   # shellcheck disable=SC2086
@@ -219,7 +219,7 @@ build_peers() {
   library=$(find -L "$folder" /usr/lib/x86_64-linux-gnu /usr/local/cuda*/ -maxdepth 5 -name 'libnppif.so*' \
     ! -path '*/stubs/*' 2>/dev/null | head -1)
   folder=$(dirname "$library")
-  # Link by file name, since a runtime package has only versioned file names.
+  # Link by file name, because a runtime package has only versioned file names.
   for part in nppial nppif nppist nppc; do
     libraries+=(-Xlinker "$(find -L "$folder" -maxdepth 1 -name "lib$part.so*" 2>/dev/null | head -1)")
   done
@@ -245,7 +245,7 @@ mode_bench() {
     local status=$?
     if ((status != 0 && status != 77)) && [[ -f $here/tests/bench/libcudavision-bench-npp.so ]]; then
       cp "$logs/bench_kernels.log" "$logs/bench_kernels_with_peers.log"
-      run 'bench/kernels without peers' 200 "${bench[@]}" --peers=none  # a crash in a peer also ended our rows
+      run 'bench/kernels without peers' 200 "${bench[@]}" --peers=none  # a crash in a peer also ended our measurements
       log=$logs/bench_kernels_without_peers.log
     else
       log=$logs/bench_kernels.log
@@ -320,8 +320,8 @@ drops_none() {
   run "$1" 60 "${bundled[@]}" "$program" --rendered "$3" "$4"
 }
 
-# name element source [between]: between cudaupload, which names system memory first, and a sink that accepts anything,
-# all caps of the element must have CUDA memory, also if other elements are between cudaupload and the element.
+# name element source [between]: between cudaupload, which lists system memory first, and a sink that accepts anything,
+# all caps of the element must have CUDA memory, even with other elements between cudaupload and the element.
 stays_on_the_gpu() {
   local between=${4:-}
   if ! gpu || ! has cudaupload || { [[ $between ]] && ! has "${between%% *}"; }; then
@@ -421,7 +421,7 @@ mode_pipelines() {
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! $filters ! fakesink"
     launch "pipelines/decode to system $name" "$ours qtdemux h264parse nvh264dec" \
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! $filters ! $raw ! fakesink"
-    # Here only the grid of motion leaves the GPU. The overlay pipeline below also downloads the frames.
+    # Only the grid of motion leaves the GPU here. The overlay pipeline below also downloads the frames.
     launch "pipelines/decode motion $name" "cudadiff qtdemux h264parse nvh264dec" \
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudadiff output=passthrough backend=cuda ! fakesink"
     same_events "pipelines/same events $name" "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The adaptive background of the CPU backend, which computes rows in vectors and leaves out what cannot matter, against
-// the formulas of kernels/diff/adaptive*.hpp for each pixel: the same bits in all numbers that stay.
+// Compares the adaptive background of the CPU backend, which computes rows in vectors and skips what cannot matter,
+// with the formulas of kernels/diff/adaptive*.hpp for single pixels: every bit must be equal.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace diff::adaptive;
 using diff::Learning;
-using diff::adaptive::Job;  // the harness has another
+using diff::adaptive::Job;  // harness.hpp has another Job
 
 /// The state of a background of 8-bit samples at full size, and a frame.
 struct Background {
@@ -47,7 +47,6 @@ struct Background {
   }
 };
 
-/// The light of the cells, by histograms.
 void measure_light(const Job& job) {
   for (int i = 0; i < job.cells_x * job.cells_y; ++i) {
     const int left = i % job.cells_x * cell, top = i / job.cells_x * cell;
@@ -70,7 +69,6 @@ void measure_light(const Job& job) {
   }
 }
 
-/// Fills and smooths the light of the cells.
 void settle(const Job& job, std::vector<float> (&light)[3]) {
   const int cells = job.cells_x * job.cells_y;
   if (std::count(job.light[0], job.light[0] + cells, empty) == cells) return settle_light(job, light);
@@ -86,7 +84,7 @@ void settle(const Job& job, std::vector<float> (&light)[3]) {
     for (int i = 0; i < cells; ++i) light[c].push_back(smooth(job, c, i % job.cells_x, i / job.cells_x));
 }
 
-/// Does what CpuSteps::update() does, a pixel at a time. Returns the sum of the differences.
+/// Updates one pixel at a time, as CpuSteps::update() does for vectors. Returns the sum of the differences.
 template <int channels>
 std::uint64_t update(Background& background) {
   const Job& job = background.job;
@@ -131,7 +129,7 @@ std::uint64_t update(Background& background) {
   const auto each = [&](auto work) {
     for (const auto& [x, y] : positions(width, height)) work(x, y, index(x, y));
   };
-  const auto around = [&](int radius, int x, int y, auto of) {  // the sum over the square
+  const auto around = [&](int radius, int x, int y, auto of) {  // the sum over the square around (x, y)
     int total = 0;
     for (int v = std::max(0, y - radius); v <= std::min(height - 1, y + radius); ++v)
       for (int u = std::max(0, x - radius); u <= std::min(width - 1, x + radius); ++u) total += of(index(u, v));
@@ -200,8 +198,8 @@ std::uint64_t update(Background& background) {
   return sum;
 }
 
-/// Draws a frame: a scene under light that wanders, jumps and differs between left and right, with noise, clipped
-/// samples, and boxes of any contrast.
+/// Draws a scene under light that drifts, jumps and differs between left and right, with noise, clipped samples, and
+/// boxes of any contrast.
 void draw(Background& background, int frame, Random& random) {
   const Job& job = background.job;
   const double of_frame = frame % 40 == 20 ? 1.4 : 0.9 + 0.004 * (frame % 31);
@@ -234,7 +232,7 @@ TEST(AdaptiveRows, EqualPixels) {
     std::size_t found = 0;
     for (int frame = 0; frame < 130; ++frame) {
       for (Background* one : {&ours, &theirs}) {
-        // It settles in the first 100 frames; the others see it settled.
+        // The background settles in the first 100 frames. Later frames find it settled.
         one->job.number = std::uint64_t(frame) + (frame < 100 ? 0 : settling_frames), one->job.begin = frame == 0;
         one->job.drops_shadows = frame % 60 < 45, one->job.most_variance = frame % 50 < 25 ? 400.0f : 1e9f;
       }
@@ -244,7 +242,7 @@ TEST(AdaptiveRows, EqualPixels) {
       ours.learning.assign(std::size_t(divide_up(width, 16)) * divide_up(height, 16), Learning::usual);
       for (Learning& decision : ours.learning)
         if (frame % 5 == 0 && random.below(4) == 0)
-          decision = Learning(1 + random.below(5));  // also together with steady
+          decision = Learning(1 + random.below(5));  // also together with `steady`
       for (Background* one : {&ours, &theirs}) one->job.learning = {ours.learning.data(), divide_up(width, 16), 16, 0};
       const std::uint64_t sum = steps.update(ours.job, true, 0, cv::Mat(), ours.changed);
       ASSERT_EQ(sum, channels == 1 ? update<1>(theirs) : update<3>(theirs)) << width << " " << frame;
@@ -266,11 +264,11 @@ TEST(AdaptiveRows, EqualPixels) {
   }
 }
 
-/// The outline of a mask of `blocks`, refined as cpu_adaptive_outline.cpp does, and pixel by pixel.
+/// Refines the outline of a mask of `blocks` as cpu_adaptive_outline.cpp does, and pixel by pixel.
 void expect_equal_outlines(Background& background, bool masked, Random& random) {
   Job& job = background.job;
   const int scale = 1 << job.log2_scale, width = job.width, height = job.height;
-  // The last blocks lie partly outside of the frame.
+  // The last blocks lie partly outside the frame.
   job.whole_width = width * scale - random.below(scale), job.whole_height = height * scale - random.below(scale);
   for (int c = 0; c < job.channels; ++c) {
     background.planes[c].resize(std::size_t(job.whole_width) * job.whole_height);

@@ -36,7 +36,7 @@ struct Scene {
   Layout layout = {};
   Division division = Division::nearest;
 
-  /// Adds a pad that covers the output and has its colours.
+  /// Adds a pad that covers the output and has the colours of the output.
   blend::Pad& add(Picture picture) {
     pads.push_back({std::move(picture), {}});
     blend::Pad& pad = pads.back().params;
@@ -46,7 +46,8 @@ struct Scene {
   }
 };
 
-/// Two random pictures of the output's format and size: one replaces the background, and `op` puts one above.
+/// Two random pictures with the format and size of the output: one replaces the background, `op` blends the other over
+/// it.
 Scene two_pictures(const Geometry& geometry, Operator op, double alpha) {
   Scene scene{geometry, {}, {}, {}, {}};
   scene.add(make_picture(geometry, 1)).op = Operator::source;
@@ -82,7 +83,6 @@ std::unique_ptr<blend::Blend> plan_for(Backend backend, const Geometry& geometry
   return plan.ok() ? std::move(plan.value()) : nullptr;
 }
 
-/// Composes a scene. Fails the test if a pad's picture is written to.
 Picture compose(blend::Blend& plan, Backend backend, const Scene& scene) {
   std::vector<std::unique_ptr<Bytes>> memory;
   std::vector<blend::Pad> pads;
@@ -107,8 +107,8 @@ Picture compose(Backend backend, const Scene& scene) {
   return plan ? compose(*plan, backend, scene) : Picture(scene.geometry);
 }
 
-/// How a result differs from the reference. Alpha of a layer that lies between two integers may be rounded to either,
-/// and the colours below follow it by more than the tolerance where both alphas are small.
+/// How a result differs from the reference. The alpha of a layer between two integers may be rounded to either one.
+/// Where both alphas are small, the colours below it then differ by more than the tolerance.
 std::string difference(const Scene& scene, const Picture& actual, int tolerance) {
   const auto rounded_by = [&](double nudge) {
     return reference::blend(scene.geometry, scene.color, scene.background, scene.pads, scene.layout, scene.division,
@@ -129,7 +129,6 @@ std::string difference(const Scene& scene, const Picture& actual, int tolerance)
   return expected.difference(actual, tolerance);
 }
 
-/// Compares a backend with the reference.
 void expect_reference(Backend backend, const Scene& scene, int tolerance = 1) {
   EXPECT_EQ(difference(scene, compose(backend, scene), tolerance), "") << describe(scene);
 }
@@ -146,17 +145,17 @@ blend::Background random_background(Random& random) {
       random.pick<std::uint32_t>({0xff112233, 0x80f0c000, 0x00ffffff, 0x01e07f3a})};
 }
 
-/// Random samples, anywhere in memory.
+/// Random samples, with any layout in memory.
 Picture any_picture(Random& random, const Geometry& geometry, Data data = Data::random) {
   return make_picture(geometry, unsigned(random.below(1 << 30)), data, random.pick(layouts));
 }
 
-/// A frame without pads, with random colours and memory.
+/// A frame without pads, with random colours and layout.
 Scene any_scene(Random& random, const Geometry& geometry, int round) {
   return {geometry, random_color(random), random_background(random), {}, random.pick(layouts), divisions[round % 2]};
 }
 
-/// `color`: of the output; half of the pads have the same.
+/// `color`: the colours of the output. Half of the pads have the same ones.
 Pad random_pad(Random& random, Format format, const Geometry& output, const blend::Color& color) {
   const Data data = random.pick<Data>(
       {Data::random, Data::random, Data::random, Data::faint, Data::flat, Data::checkerboard, Data::max});
@@ -201,7 +200,6 @@ const std::vector<std::pair<int, int>> small_sizes = {{1, 1},  {2, 1},   {1, 2},
 
 class BlendFormats : public OnBackendWithFormat {};
 
-/// Every format as output and as pad, with random parameters of all kinds.
 TEST_P(BlendFormats, EqualTheReference) {
   Random random(unsigned(format) + 1);
   for (int round = 0; round < rounds(); ++round) {
@@ -213,7 +211,7 @@ TEST_P(BlendFormats, EqualTheReference) {
   }
 }
 
-/// A picture of the output's format and colors comes out unchanged.
+/// A picture in the format and colours of the output is not changed.
 TEST_P(BlendFormats, SameColoursAreExact) {
   for (const auto& [width, height] : sizes) {
     const Geometry geometry{format, width, height};
@@ -230,13 +228,13 @@ TEST_P(BlendFormats, SameColoursAreExact) {
           expected.change(
               c, [&](int x, int y, int) { return c.role == Role::padding ? src.format().max_value() : from.at(x, y); });
         }
-      const bool own_alpha = op == Operator::over;  // then the background shows through
+      const bool own_alpha = op == Operator::over;  // the background shows through
       EXPECT_EQ(expected.difference(compose(backend, scene), own_alpha), "") << describe(scene);
     }
   }
 }
 
-/// With Interpolation::nearest every sample is one of the picture's own.
+/// With Interpolation::nearest, every sample of the output is a sample of the picture.
 TEST_P(BlendFormats, NearestIsExact) {
   Random random{unsigned(format)};
   const bool subsampled = info(format).sets[info(format).color_sets() - 1].shift_x > 0;
@@ -247,23 +245,23 @@ TEST_P(BlendFormats, NearestIsExact) {
     pad.place = {random.between(-9, 9), random.between(-9, 9), random.between(1, 100), random.between(1, 100)};
     pad.op = Operator::source;
     pad.interpolation = Interpolation::nearest;
-    expect_reference(backend, scene, subsampled ? 1 : 0);  // the mean of chroma samples may be rounded either way
+    expect_reference(backend, scene, subsampled ? 1 : 0);  // the mean of chroma samples may be rounded up or down
   }
 }
 
-/// Unscaled pads of the output's format and colors, at any position.
-/// With 8 bits each pad leaves integers, so the result is exact.
+/// Unscaled pads in the format and colours of the output, at any position. With 8 bits each pad leaves integers, so the
+/// result is exact.
 TEST_P(BlendFormats, StacksAreExact) {
   Random random(unsigned(format) + 77);
   const bool exact = info(format).depth == 8;
-  // CUDA divides accurately to two units in the last place.
+  // CUDA's division is accurate to two units in the last place.
   const bool divides = backend == Backend::cuda && reference::definition(format).has_alpha();
   std::vector<std::pair<int, int>> all = small_sizes;
-  all.insert(all.end(), {{1027, 18}, {1100, 3}, {40, 90}});  // wider and higher than a tile
+  all.insert(all.end(), {{1027, 18}, {1100, 3}, {40, 90}});  // wider and taller than a tile
   for (int round = 0; round < 4 * rounds(); ++round) {
     for (const auto& [width, height] : all) {
       Scene scene = any_scene(random, {format, width, height}, round);
-      const int grid = random.below(3) ? 2 : 1;  // 2: chroma samples of pad and output coincide
+      const int grid = random.below(3) ? 2 : 1;  // 2: chroma samples of the pad and the output coincide
       for (int left = random.between(2, 6); left > 0; --left) {
         const bool covers = random.below(4) == 0;
         const Geometry geometry{format, covers ? width : random.between(1, 2 * width),
@@ -286,8 +284,8 @@ TEST_P(BlendFormats, StacksAreExact) {
   }
 }
 
-/// One unscaled pad at each odd and even place over another picture, with each odd and even crop, size and end: chroma
-/// samples of the pad lie between samples of the output, and some belong to the pad in part.
+/// One unscaled pad over another picture, at odd and even positions, with odd and even crops and sizes. Chroma samples
+/// of the pad lie between samples of the output, and some belong only partly to the pad.
 TEST_P(BlendFormats, OddPlacesAreExact) {
   Random random(unsigned(format) + 177);
   const bool divides = backend == Backend::cuda && reference::definition(format).has_alpha();
@@ -318,8 +316,8 @@ TEST_P(BlendFormats, OddPlacesAreExact) {
     }
 }
 
-/// Pads two to five times as wide and high as their places: samples of the output are samples of the
-/// pad, or means of whole ones.
+/// Pads two to five times as wide and high as their place: each sample of the output is a sample of the pad, or a mean
+/// of whole samples.
 TEST_P(BlendFormats, WholeRatiosEqualTheReference) {
   Random random(unsigned(format) + 277);
   for (int round = 0; round < 16 * rounds(); ++round) {
@@ -340,15 +338,14 @@ TEST_P(BlendFormats, WholeRatiosEqualTheReference) {
   }
 }
 
-/// Pictures whose bytes are all ones or random: also in the bits above the depth,
-/// in padding and alpha, and between rows.
+/// Pictures whose bytes are random or all ones, including bits above the depth, padding, alpha, and bytes between rows.
 TEST_P(BlendFormats, TakesAnyBits) {
   Random random(unsigned(format) + 99);
   for (int round = 0; round < 6 * rounds(); ++round)
     for (const auto& [width, height] : small_sizes) {
       Scene scene =
           random_scene(random, random.below(2) ? format : Format(random.below(format_count)), format, {width, height});
-      // Also pads that are copied, or blended in place.
+      // These include pads that are copied or blended in place.
       if (random.below(2) && scene.geometry.format == format)
         for (Pad& pad : scene.pads) {
           pad.picture = Picture(scene.geometry, random.pick(layouts));
@@ -368,7 +365,8 @@ INSTANTIATE_FOR_FORMATS(BlendFormats, all_formats());
 
 class BlendPlans : public OnBackend {};
 
-/// For every weight and every two samples the integers of pictures composed in place equal the float32 of lay_pixel().
+/// Pictures composed in place use integers. For every weight and every two samples they equal the float32 of
+/// lay_pixel().
 TEST_P(BlendPlans, EveryMixEqualsThePixels) {
   const Geometry geometry{Format::GRAY8, 256, 256};
   Picture below(geometry), above(geometry), expected(geometry);
@@ -394,7 +392,7 @@ TEST_P(BlendPlans, EveryMixEqualsThePixels) {
   }
 }
 
-/// Two pictures of the output's format and size, mostly aligned: these frames have their own kernels.
+/// Two pictures with the format and size of the output, mostly aligned. Such frames have their own kernels.
 TEST_P(BlendPlans, EqualSizes) {
   Random random(99);
   for (Format format : all_formats()) {
@@ -422,15 +420,15 @@ TEST_P(BlendPlans, EqualSizes) {
   }
 }
 
-/// The integer formulas of GStreamer's compositor: over and add on a transparent background
-/// (overlay), over on an opaque one.
+/// GStreamer's compositor has integer formulas: `over` and `add` on a transparent background (overlay), and `over` on
+/// an opaque one.
 TEST_P(BlendPlans, OverIsTheCompositors) {
   for (Format format : {Format::RGBA, Format::BGRA, Format::ARGB, Format::RGB, Format::I420, Format::NV12})
     for (Division division : divisions)
       for (Kind background : {Kind::transparent, Kind::black})
         for (double alpha : {1.0, 0.65, 0.1, 0.99, 0.5})
           for (Operator op : {Operator::over, Operator::add, Operator::source}) {
-            // ORC computes (v · 0x8081) >> 23 since 0.4.39; before, it computed the other expression.
+            // ORC computes (v · 0x8081) >> 23 from 0.4.39 on, and the other expression in older versions.
             const auto div255 = [&](int v) {
               return division == Division::down ? int(v * 0x8081u >> 23) : (v + 128 + ((v + 128) >> 8)) >> 8;
             };
@@ -465,7 +463,7 @@ TEST_P(BlendPlans, OverIsTheCompositors) {
           }
 }
 
-/// A wall of 64 overlapping pads of all formats; then the same plan with few pads and with none.
+/// A wall of 64 overlapping pads of all formats, followed by few pads and no pads in the same plan.
 TEST_P(BlendPlans, SixtyFourPads) {
   Random random(64);
   for (Format format : {Format::RGBA, Format::NV12, Format::P010_10LE, Format::YUY2}) {
@@ -486,7 +484,7 @@ TEST_P(BlendPlans, SixtyFourPads) {
   }
 }
 
-/// One plan, whose pad lies at odd addresses and changes its size and format: its aligned copy has room for each.
+/// A pad at odd addresses needs an aligned copy. The copy must have room for each format and size of the pad.
 TEST_P(BlendPlans, PadAtOddAddressesGrows) {
   const Layout odd{0, 0, 1, 1, 0};
   const Geometry geometry{Format::RGBA, 301, 203};
@@ -516,7 +514,7 @@ TEST_P(BlendPlans, FarOutsideAndVeryLarge) {
   }
 }
 
-/// Output of the largest height, where blocks compose several strips.
+/// Output of the largest height: blocks compose several strips.
 TEST_P(BlendPlans, ManyTiles) {
   for (Format format : {Format::NV12, Format::RGBA}) {
     const Geometry geometry{format, 131, 16379};
@@ -531,7 +529,7 @@ TEST_P(BlendPlans, ManyTiles) {
   }
 }
 
-/// Rows so far apart that offsets do not fit 32 bits.
+/// Rows so far apart that offsets do not fit in 32 bits.
 TEST_P(BlendPlans, RowsFarApart) {
   const Picture src = make_picture({Format::GRAY8, 100, 35}, 9);
   const auto plan = plan_for(backend, src.geometry(), {});
@@ -550,8 +548,7 @@ TEST_P(BlendPlans, RowsFarApart) {
   }
 }
 
-/// A picture that hides everything leaves no trace of what was below, in this frame or the one before,
-/// not even in the last bit.
+/// A picture that hides everything leaves no trace of hidden pictures, in this frame or the next, to the last bit.
 TEST_P(BlendPlans, WhatIsHiddenLeavesNothing) {
   for (Format format : {Format::GRAY16_LE, Format::Y444_16LE, Format::RGBA64_LE, Format::RGBA, Format::NV12}) {
     const Geometry geometry{format, 1000, 2};
@@ -579,8 +576,8 @@ TEST_P(BlendPlans, WhatIsHiddenLeavesNothing) {
   }
 }
 
-/// An average of weight 1 is the pad itself: the fractions of its alpha, between its pixels, are rounded to nearest,
-/// also where compositor divides by rounding down.
+/// An average of weight 1 is the pad itself. Fractions of alpha between its pixels are rounded to the nearest integer,
+/// even where compositor's division rounds down.
 TEST_P(BlendPlans, WholeAveragesRoundAlphaToNearest) {
   for (Division division : divisions) {
     Pad pad{make_picture({Format::RGBA, 2, 1}, 1, Data::flat), {}};
@@ -594,8 +591,8 @@ TEST_P(BlendPlans, WholeAveragesRoundAlphaToNearest) {
   }
 }
 
-/// Whether a small pad on top, which leads to the kernel for any layers, leaves the rows that it does not touch as they
-/// were, to the bit.
+/// Adds a small pad on top, so that the kernel for any layers runs. Rows that the pad does not touch must keep every
+/// bit.
 void expect_same_rows_beside(Backend backend, Scene scene, int y) {
   const Picture alone = compose(backend, scene);
   scene.add(make_picture({scene.geometry.format, 3, 5}, 3)).place = {20, y, 8, 2};
@@ -608,22 +605,22 @@ void expect_same_rows_beside(Backend backend, Scene scene, int y) {
   }
 }
 
-/// All paths give the same bits: adding a pad does not change rows that it does not touch.
+/// All kernels give the same bits: adding a pad does not change rows that it does not touch.
 TEST_P(BlendPlans, OthersChangeNothingBeside) {
   Random random(21);
   for (Format format : all_formats()) {
     const Geometry geometry{format, 200, 100};
     for (Operator op : {Operator::average, Operator::over}) {
       Scene scene = two_pictures(geometry, op, random.unit());
-      scene.pads[0].params.place.height = 99;  // so that the pair kernels are not used
+      scene.pads[0].params.place.height = 99;  // prevents the pair kernels
       scene.pads[0].params.crop = {0, 0, 200, 99};
       expect_same_rows_beside(backend, scene, 90);
     }
   }
 }
 
-/// Walls and insets of the output's format have their own kernel. It gives the bits of the kernel for any layers:
-/// a pad above all that matches its key everywhere changes nothing, but leads there.
+/// Walls and insets in the output's format have their own kernel, which must give the bits of the kernel for any
+/// layers. A pad on top that matches its key everywhere changes nothing, but selects that kernel.
 TEST_P(BlendPlans, WallsGiveTheSameBits) {
   Random random(23);
   for (Format format : all_formats()) {
@@ -639,7 +636,7 @@ TEST_P(BlendPlans, WallsGiveTheSameBits) {
       const auto cells =
           blend::grid_layout(random.between(1, 12), 0, 0, random.below(3), geometry.width, geometry.height);
       for (const Rect& cell : cells) {
-        const bool whole = random.below(3) > 0;  // a whole number of samples for each pixel
+        const bool whole = random.below(3) > 0;  // each pixel takes a whole number of samples
         blend::Pad& pad = whole ? add(cell.width * random.between(1, 4), cell.height * random.between(1, 4))
                                 : add(random.between(1, 200), random.between(1, 100));
         pad.place = cell;
@@ -662,7 +659,8 @@ TEST_P(BlendPlans, WallsGiveTheSameBits) {
   }
 }
 
-/// The kernel for two pictures with an operator on R', G' and B' gives the bits of the kernel for any layers.
+/// Two pictures with an operator on R', G' and B' have their own kernel. It gives the bits of the kernel for any
+/// layers.
 TEST_P(BlendPlans, OperatorsOnTwoPicturesGiveTheSameBits) {
   for (Format format : all_formats())
     for (const Operator op :
@@ -673,7 +671,7 @@ TEST_P(BlendPlans, OperatorsOnTwoPicturesGiveTheSameBits) {
       }
 }
 
-/// Each error is one sentence that names the wrong parameter, and nothing is written.
+/// Each error is one sentence that names the wrong parameter. Nothing is written.
 TEST_P(BlendPlans, RefusesBadPads) {
   const auto plan = plan_for(backend, {Format::NV12, 16, 16}, {});
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
@@ -734,7 +732,7 @@ TEST(BlendLayout, GridIsAsSquareAsFits) {
   }
   EXPECT_EQ(blend::grid_layout(5, 2, 2, 0, 100, 50)[3], (Rect{50, 25, 50, 25}));
   EXPECT_TRUE(blend::grid_layout(5, 2, 2, 0, 100, 50)[4].empty());
-  EXPECT_TRUE(blend::grid_layout(4, 2, 2, 100, 100, 50)[0].empty());  // no room left
+  EXPECT_TRUE(blend::grid_layout(4, 2, 2, 100, 100, 50)[0].empty());  // the gaps leave no room
   EXPECT_TRUE(blend::grid_layout(0, 0, 0, 0, 100, 50).empty());
 }
 
@@ -757,13 +755,13 @@ TEST(BlendLayout, FitKeepsTheAspectRatio) {
   EXPECT_EQ(crop(400, 100, 1, SizingPolicy::fill), (Rect{111, 0, 178, 100}));
   EXPECT_EQ(crop(90, 160, 1, SizingPolicy::fill), (Rect{0, 54, 90, 51}));
   EXPECT_EQ(crop(3, 16384, 1, SizingPolicy::fill), (Rect{0, 8191, 3, 2}));
-  EXPECT_EQ(crop(1, 16384, 1, SizingPolicy::fill), (Rect{0, 8191, 1, 1}));  // at least one row
+  EXPECT_EQ(crop(1, 16384, 1, SizingPolicy::fill), (Rect{0, 8191, 1, 1}));
   EXPECT_EQ(place(16384, 1, 1, SizingPolicy::keep_aspect_ratio), (Rect{10, 64, 160, 1}));
   EXPECT_EQ(place(100, 80, 1, SizingPolicy::keep_aspect_ratio), (Rect{34, 20, 112, 90}));  // rounded down
   EXPECT_EQ(fit({0, 0, 80, 20}, 32, 24, 1, SizingPolicy::keep_aspect_ratio).place, (Rect{27, 0, 26, 20}));
 }
 
-/// The tiles cover the output; small pictures get small tiles, large ones several strips per tile.
+/// The tiles cover the output. Small pictures get small tiles; large ones get several strips per tile.
 TEST(BlendSchedule, TilesCoverTheOutput) {
   for (const auto& [width, height] :
        std::vector<std::pair<int, int>>{{1, 1}, {64, 16}, {65, 17}, {1920, 1080}, {7680, 4320}})
@@ -779,7 +777,7 @@ TEST(BlendSchedule, TilesCoverTheOutput) {
   EXPECT_EQ(blend::direct_tile_grid(16384, 16384).tile_height, blend::tuning.direct_strips * blend::strip_height);
 }
 
-/// Pads of the output's size at made-up addresses, which nobody reads.
+/// Pads of the output's size at invented addresses that are never read.
 struct PairScene {
   PairScene(Format format, int width, int height) : geometry{format, width, height} {
     pads.resize(2);
@@ -814,7 +812,7 @@ struct PairScene {
                     [](auto& target, auto& layers) { return blend::schedule_compose(target, layers); });
   }
 
-  /// The parts of compose_direct_tiles, and the layers.
+  /// The parts that compose_direct_tiles computes, and the layers.
   blend::Parts schedule_parts(std::vector<blend::Layer>& resolved_layers) const {
     return resolved(Division::nearest, [&](auto& target, auto& layers) {
       blend::Parts parts;
@@ -828,8 +826,8 @@ struct PairScene {
   std::vector<blend::Pad> pads;
 };
 
-/// Kernels for pairs, for pixels and for chroma of half size run only for formats of this layout, and none for planes
-/// of alpha, whatever the number of planes.
+/// Kernels for pairs, for pixels and for half-size chroma run only for formats with a suitable layout. They never run
+/// for alpha planes, whatever the number of planes.
 TEST(BlendSchedule, PairsFitTheLayout) {
   using Kernel = blend::PairLaunch::Kernel;
   for (Format format : all_formats()) {
@@ -864,7 +862,8 @@ TEST(BlendSchedule, PairsFitTheLayout) {
   }
 }
 
-/// Walls and insets of the output's format need one kernel; small other pads need both, large ones need the other.
+/// Walls and insets in the output's format need one kernel. Small other pads need both kernels; large ones need the
+/// other.
 TEST(BlendSchedule, TilesOfDirectLayers) {
   for (Format format : {Format::GRAY8, Format::NV12, Format::I420, Format::RGB, Format::BGRx, Format::RGBA}) {
     PairScene scene(format, 1920, 1080);
@@ -884,7 +883,7 @@ TEST(BlendSchedule, TilesOfDirectLayers) {
     EXPECT_EQ(launch.direct.across, 0);
     EXPECT_GT(launch.pixels.across, 0);
   }
-  // Only formats with alpha take a faded pad; chroma in pairs must be aligned.
+  // Only formats with alpha accept a faded pad. Chroma in pairs must be aligned.
   for (Format format : {Format::GRAY8, Format::NV12, Format::I420, Format::BGRx, Format::RGBA}) {
     PairScene faded(format, 1920, 1080);
     faded.pads[1].place = {100, 100, 640, 360};
@@ -897,7 +896,7 @@ TEST(BlendSchedule, TilesOfDirectLayers) {
     pairs.pads[1].src.planes[1].pitch += odd;
     EXPECT_EQ(pairs.schedule_tiles().pixels.across > 0, odd);
   }
-  PairScene deep(Format::GRAY16_LE, 1920, 1080);  // the upper pad is scaled: not for 16 bits
+  PairScene deep(Format::GRAY16_LE, 1920, 1080);  // a scaled upper pad has no direct kernel with 16 bits
   deep.pads[1].place = {100, 100, 640, 360};
   EXPECT_GT(deep.schedule_tiles().direct.across, 0);
   EXPECT_GT(deep.schedule_tiles().pixels.across, 0);
@@ -905,8 +904,8 @@ TEST(BlendSchedule, TilesOfDirectLayers) {
   EXPECT_EQ(deep.schedule_tiles().pixels.across, 0);
 }
 
-/// Each pixel of each plane is in one part, which knows the layers that show there.
-/// Parts begin and end between samples of chroma.
+/// Each pixel of each plane is in exactly one part, which knows the layers that show there. Parts begin and end between
+/// chroma samples.
 TEST(BlendSchedule, PartsAreTheOutput) {
   Random random(5);
   int found = 0;
@@ -969,7 +968,8 @@ TEST(BlendSchedule, PartsAreTheOutput) {
   EXPECT_GT(found, 40);
 }
 
-/// Tiles with a scaled pad start first; too many parts, or pads for compose_tiles, make blocks search.
+/// Tiles with a scaled pad start first. Blocks search for their part if there are too many parts, or pads for
+/// compose_tiles.
 TEST(BlendSchedule, PartsOfInsetsAndWalls) {
   std::vector<blend::Layer> layers;
   PairScene inset(Format::RGBA, 1920, 1080);
@@ -1006,7 +1006,6 @@ TEST(BlendSchedule, PartsOfInsetsAndWalls) {
   EXPECT_EQ(wall(1912, 1080, 63).part[0].kind, blend::OutputPart::Kind::searched);
 }
 
-/// Which arithmetic the matrices of the formats allow.
 TEST(BlendSchedule, Matrices) {
   for (LumaMatrix matrix : luma_matrices)
     for (bool limited : {false, true})
@@ -1027,7 +1026,7 @@ TEST(BlendSchedule, PairsOfPlanes) {
   auto launch = scene.schedule();
   ASSERT_TRUE(launch);
   EXPECT_EQ(launch->kernel, Kernel::planes);
-  EXPECT_TRUE(launch->down);  // over rounds down
+  EXPECT_TRUE(launch->down);  // `over` rounds down
   EXPECT_EQ(launch->job.plane_count, 2);
   EXPECT_EQ(launch->job.total, 120 * (1080 + 540));  // chunks of 16 bytes
   EXPECT_EQ(launch->job.planes[1].begin, 120 * 1080);
@@ -1042,7 +1041,7 @@ TEST(BlendSchedule, PairsOfPlanes) {
   EXPECT_EQ(launch->job.total, 120 * 540);  // one thread for each chunk of chroma
   EXPECT_FALSE(launch->job.swapped);
 
-  for (Format format : {Format::I420, Format::YUY2, Format::RGB}) {  // no kernel for a key in these formats
+  for (Format format : {Format::I420, Format::YUY2, Format::RGB}) {  // these formats have no kernel for a key
     PairScene keyed(format, 64, 8);
     EXPECT_TRUE(keyed.schedule());
     keyed.pads[1].key.mode = blend::Key::Mode::color;
@@ -1098,7 +1097,6 @@ TEST(BlendSchedule, PairsWithOperators) {
   }
 }
 
-/// Frames that are no pair go to the kernel for any layers.
 TEST(BlendSchedule, OtherFramesAreNoPairs) {
   const auto pair = [](Format format, void (*spoil)(PairScene&)) {
     PairScene scene(format, 63, 8);
@@ -1111,12 +1109,12 @@ TEST(BlendSchedule, OtherFramesAreNoPairs) {
   EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].color.limited = true; }));
   EXPECT_FALSE(
       pair(Format::NV12, [](PairScene& s) { s.pads[1].alpha = s.pads[0].alpha = 0.5, s.pads[0].op = Operator::over; }));
-  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].op = Operator::multiply; }));  // of odd width
+  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].op = Operator::multiply; }));  // the width must be even
   EXPECT_FALSE(pair(Format::RGBA, [](PairScene& s) { s.pads[1].op = Operator::add; }));
   EXPECT_FALSE(pair(Format::RGBA, [](PairScene& s) { s.pads[0].alpha = 0.5; }));
   EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].src.planes[1].pitch += 4; }));
   EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads.erase(s.pads.begin()), s.pads[0].alpha = 0.5; }));
-  EXPECT_TRUE(pair(Format::NV12, [](PairScene& s) { s.pads.pop_back(); }));  // one picture, mixed with itself
+  EXPECT_TRUE(pair(Format::NV12, [](PairScene& s) { s.pads.pop_back(); }));  // one picture, blended with itself
   EXPECT_FALSE(PairScene(Format::YUY2, 63, 8).schedule());
   EXPECT_FALSE(PairScene(Format::P010_10LE, 64, 8).schedule());
 }

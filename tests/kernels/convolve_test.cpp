@@ -58,7 +58,7 @@ std::vector<double> make_weights(Random& random, Weights kind, int width, int he
   return weights;
 }
 
-/// Everything but the kernel and the border.
+/// Randomises everything except the kernel and the border.
 void randomise_options(Random& random, convolve::Params& params, Format format, int width, int height) {
   const bool gradient = params.preset == convolve::Preset::gradient;
   params.divisor = gradient ? random.pick<double>({0, 2, -4}) : random.pick<double>({0, 1, 1, 1, 2, 16, -3.5});
@@ -80,7 +80,7 @@ convolve::Params random_kernel(Random& random, Weights kind, std::pair<int, int>
 
 class ConvolveSweep : public OnBackendWithFormat {
  protected:
-  /// Case i of a sweep: a random kernel, in turn of each size, kind of weights and border.
+  /// Tests case i of a sweep. Sizes, kinds of weights and borders take turns.
   void expect_kernel(Random& random, int i, std::pair<int, int> kernel, int kind, std::pair<int, int> size) const {
     convolve::Params params = random_kernel(random, Weights(kind % weights_count), kernel, format);
     params.border = borders[(i + i / weights_count + int(format)) % borders.size()].value;
@@ -116,7 +116,7 @@ TEST_P(ConvolveSweep, PresetsEqualReference) {
   }
 }
 
-/// Frames of several blocks across, in aligned memory: the inner blocks of CUDA have their own loop.
+/// Aligned frames several blocks wide: the inner blocks have their own loop on CUDA.
 TEST_P(ConvolveSweep, WideFramesEqualReference) {
   const int f = int(format);
   Random random(unsigned(f) + 700);
@@ -130,8 +130,7 @@ TEST_P(ConvolveSweep, WideFramesEqualReference) {
   }
 }
 
-/// No row of the frame stands for rows outside of it: nothing is read there. Each case twice,
-/// at both ends of the memory.
+/// If no row of the frame is repeated outside it, nothing may be read there. Each case runs at both ends of the memory.
 TEST_P(ConvolveSweep, BordersWithoutRowsEqualReference) {
   Random random(unsigned(format) + 800);
   unsigned seed = 0;
@@ -145,8 +144,8 @@ TEST_P(ConvolveSweep, BordersWithoutRowsEqualReference) {
         }
 }
 
-/// Separable kernels of integers, 3×3 and one column wider, with sums up to both sides of 2^15, in rows of any length:
-/// the CPU backend computes the smaller ones of 3×3 in 16 bits.
+/// Separable integer kernels, 3×3 and one column wider, with sums up to both sides of 2^15, in rows of any length. The
+/// CPU backend computes 3×3 kernels with small sums in 16 bits.
 TEST_P(ConvolveSweep, SmallIntegersEqualReference) {
   Random random(unsigned(format) + 600);
   const std::vector<std::pair<int, int>> rows = {{1, 1}, {2, 5}, {17, 3}, {256, 4}, {341, 3}, {1025, 4}, {2051, 3}};
@@ -222,7 +221,7 @@ INSTANTIATE_FOR_RUNNERS(ConvolveOracle);
 TEST(ConvolvePresets, TableIsAsSpecified) {
   using Values = std::vector<double>;
   const std::vector<std::tuple<convolve::Preset, const char*, double, Values>> specified = {
-      {convolve::Preset::identity, "identity", 1, {}},  // any size
+      {convolve::Preset::identity, "identity", 1, {}},
       {convolve::Preset::box, "box", 9, {1, 1, 1, 1, 1, 1, 1, 1, 1}},
       {convolve::Preset::sharpen, "sharpen", 1, {-5, 3, -5, 3, 9, 3, -5, 3, -5}},
       {convolve::Preset::sharpen_5, "sharpen-5", 1, {0,  -1, 1,  -1, 0,  -1, 1,  -1, 1,  -1, 0,  -1, 8,
@@ -295,7 +294,7 @@ TEST(ConvolveErrors, SideFollowsFromTheOther) {
   EXPECT_DOUBLE_EQ(plan.value().scale, 1.0 / 12);
 }
 
-// ---- cuda_schedule.cpp: no device is needed
+// ---- cuda_schedule.cpp, which needs no device
 
 convolve::Plan plan_of(const convolve::Params& params, Format format) {
   const auto plan = convolve::resolve(params, {format, 64, 48});
@@ -314,7 +313,6 @@ convolve::Plan box_plan(Format format, int width, int height, bool rank_1 = true
 
 constexpr std::size_t large_shared = 227 * 1024;  // H100, H200
 
-/// Schedules of all families, by name.
 std::vector<std::pair<const char*, convolve::Schedule>> all_families(Format format) {
   const bool bytes = info(format).sample_bytes() == 1;
   const auto schedule = [&](int side, bool rank_1) {
@@ -373,14 +371,14 @@ TEST(ConvolveSchedule, RowsOfStripsFillTheDevice) {
       return convolve::strip_height(schedule, info(Format::GRAY8), {Rect{0, 0, width, height}, Rect{}, Rect{}}, blocks);
     };
     const int step = convolve::strip_group(1), width = convolve::strip_width;
-    EXPECT_EQ(height_of(16, 16, 100000).rows, step - side + 1);  // the fewest
+    EXPECT_EQ(height_of(16, 16, 100000).rows, step - side + 1);  // the lowest block
     EXPECT_LE(height_of(width, 1 << 20, 1).rows, convolve::tuning.strip_most_rows - side + 1);
     for (int height : {1, 100, 1080, 4320})
       EXPECT_EQ((height_of(7680, height, 500).rows + side - 1) % step, 0);  // whole groups of rows
   }
 }
 
-/// Blocks at the sides are shorter in small frames only where all blocks still run at once.
+/// Small frames get shorter blocks at the sides only where all blocks still run at once.
 TEST(ConvolveSchedule, ShortEdgesOfSmallFramesRunAtOnce) {
   const auto schedule =
       convolve::make_schedule(box_plan(Format::GRAY8, 3, 3), convolve::Matrix::pair, large_shared).value();
@@ -396,7 +394,7 @@ TEST(ConvolveSchedule, ShortEdgesOfSmallFramesRunAtOnce) {
   }
 }
 
-/// Chroma of a small frame has blocks of fewer rows than luma, and all blocks run at once.
+/// Chroma of a small frame has fewer rows per block than luma, so that all blocks run at once.
 TEST(ConvolveSchedule, RowsOfMoreChannelsMakeLowerBlocks) {
   const auto schedule =
       convolve::make_schedule(box_plan(Format::NV12, 7, 7), convolve::Matrix::single, large_shared).value();
@@ -409,7 +407,7 @@ TEST(ConvolveSchedule, RowsOfMoreChannelsMakeLowerBlocks) {
   EXPECT_LE(luma.blocks() + chroma.blocks(), 528);
 }
 
-/// Small frames run all tiles at once; in large frames a block goes down several tiles.
+/// Small frames run all tiles at once. In large frames a block processes several tiles from top to bottom.
 TEST(ConvolveSchedule, BlocksGoDownTilesOfLargeFrames) {
   const auto schedule_of = [](Format format, int side) {
     return convolve::make_schedule(box_plan(format, side, side, false), convolve::Matrix::single, large_shared).value();
@@ -422,7 +420,7 @@ TEST(ConvolveSchedule, BlocksGoDownTilesOfLargeFrames) {
   EXPECT_EQ(tiles(1920, 1080, 264), 1);
   EXPECT_EQ(tiles(1920, 1 << 20, 264), convolve::tuning.matrix_tile_most);
   EXPECT_EQ(schedule.buffers, 2);
-  EXPECT_EQ(schedule_of(Format::RGBA, 63).buffers, 1);  // so that two blocks share a multiprocessor
+  EXPECT_EQ(schedule_of(Format::RGBA, 63).buffers, 1);  // two blocks must fit on a multiprocessor
 }
 
 TEST(ConvolveSchedule, SharedMemoryIsWithinTheLimit) {
@@ -462,7 +460,7 @@ TEST(ConvolveSchedule, FamilyFollowsFromKernelAndFormat) {
     return convolve::make_schedule(plan, convolve::Matrix::single, large_shared).value().family;
   };
   EXPECT_EQ(family(box_plan(Format::NV12, 7, 7)), Family::matrix_strip);
-  EXPECT_EQ(family(box_plan(Format::NV12, 8, 8)), Family::matrix_tile);  // reaches 4 to one side
+  EXPECT_EQ(family(box_plan(Format::NV12, 8, 8)), Family::matrix_tile);  // reaches 4 pixels to one side
   EXPECT_EQ(family(box_plan(Format::NV12, 15, 15)), Family::matrix_tile);
   EXPECT_EQ(family(box_plan(Format::NV12, 31, 31)), Family::matrix_tile);
   EXPECT_EQ(family(box_plan(Format::NV12, 32, 31)), Family::two_pass);
@@ -475,7 +473,7 @@ TEST(ConvolveSchedule, FamilyFollowsFromKernelAndFormat) {
   EXPECT_EQ(family(wide), Family::direct);
 }
 
-/// Gradients have kernels of sides 3 and 5 only.
+/// Gradients use only kernels of sides 3 and 5.
 TEST(ConvolveSchedule, GradientsAreSmall) {
   for (Format format : all_formats())
     for (int anchor_x : {-1, 0, 1, 2})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background with threshold 0 (kernels/diff/adaptive.hpp), against tests/kernels/reference/adaptive.cpp.
+// Compares the background with threshold 0 (kernels/diff/adaptive.hpp) with tests/kernels/reference/adaptive.cpp.
 #include <algorithm>
 #include <cmath>
 #include <opencv2/core/utility.hpp>
@@ -25,14 +25,13 @@ diff::Params automatic() {
   return params;
 }
 
-/// The light of the frames is not compensated.
 diff::Params without_compensation() {
   diff::Params params = automatic();
   params.light_compensation = false;
   return params;
 }
 
-/// How a scene is lit: the factor of the light at a place.
+/// How a scene is lit: the brightness factor at a position.
 using Light = double (*)(int frame, int x, int width);
 double steady(int, int, int) { return 1; }
 double flickering(int frame, int, int) { return 1 + 0.08 * std::sin(2.1 * frame); }
@@ -42,12 +41,11 @@ double clouded(int frame, int x, int width) {
 
 struct Scene {
   Light light = steady;
-  double noise = 2;     ///< standard deviation in 8-bit steps, about
-  Rect object, shadow;  ///< of each frame from 60 on; they move by 1 pixel a frame
-  double sky = 0;       ///< what the sky adds to Cb in the shadow, and takes from Cr
+  double noise = 2;     ///< approximate standard deviation in 8-bit steps
+  Rect object, shadow;  ///< from frame 60 on; both move by 1 pixel per frame
+  double sky = 0;       ///< what the sky adds to Cb in the shadow, and subtracts from Cr
 };
 
-/// A wall of coloured bricks, with noise.
 Picture picture_of(const Scene& scene, const Geometry& geometry, int frame) {
   Random random(unsigned(frame) + 1);
   Picture out(geometry);
@@ -79,7 +77,6 @@ Picture picture_of(const Scene& scene, const Geometry& geometry, int frame) {
   return out;
 }
 
-/// The mask in the first colour component of a picture.
 Mask mask_in(const Picture& picture) {
   for (const Component& c : picture.format().components) {
     if (!c.is_color()) continue;
@@ -121,7 +118,7 @@ TEST_P(DiffAdaptive, EqualsReference) {
   }
 }
 
-/// Sizes of one pixel, one row, less and more than a cell, and strides.
+/// Sizes of one pixel and one row, sizes below and above a cell, and strides.
 TEST_P(DiffAdaptive, OddSizes) {
   for (const auto& [width, height] : {std::pair{1, 1}, {1, 40}, {70, 1}, {17, 16}, {33, 65}, {600, 20}}) {
     for (int scale : {1, 2, 8}) {
@@ -142,8 +139,8 @@ TEST_P(DiffAdaptive, OddSizes) {
         if (scale == 1) {
           EXPECT_EQ(result.changed, std::uint64_t(std::count(mask.begin(), mask.end(), 1)));
         }
-        // The boxes of cells are those of the changed pixels in them; with a scale, of the blocks,
-        // whose outline is finer in the mask.
+        // The box of a cell bounds its changed pixels. With a scale it bounds blocks, whose outline is finer in the
+        // mask.
         const int finer = scale > 1 ? scale : 0;
         for (int i = 0; i < int(result.cells.changed.size()); ++i) {
           if (result.cells.changed[std::size_t(i)] == 0) continue;
@@ -166,19 +163,18 @@ TEST_P(DiffAdaptive, OddSizes) {
   }
 }
 
-/// The frames of `everything`, and another picture in frame `other`.
+/// The frames of `everything`, except for another picture in frame `other`.
 std::function<Picture(int)> wall_with_a_break(const Geometry& geometry, int other) {
   return
       [=](int frame) { return frame == other ? make_picture(geometry, 3) : picture_of(everything, geometry, frame); };
 }
 
-/// The same masks and counts on both backends.
 class DiffAdaptiveBackends : public testing::TestWithParam<Format> {};
 
 TEST_P(DiffAdaptiveBackends, CudaEqualsCpu) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   SKIP_UNLESS_AVAILABLE(Backend::cuda);
-  // Rows of 204 bytes are read as words.
+  // CUDA reads rows of 204 bytes as words.
   for (const auto& [scale, width] : {std::pair{1, 203}, {4, 203}, {4, 204}, {8, 204}}) {
     for (Output output : {Output::mask, Output::difference}) {
       diff::Params params = automatic();
@@ -198,8 +194,8 @@ TEST_P(DiffAdaptiveBackends, CudaEqualsCpu) {
 
 INSTANTIATE_FOR_EACH_FORMAT(DiffAdaptiveBackends);
 
-/// The background settles in its first frames. Both backends agree also in the frames in which it has settled, and in
-/// those after the light changed, in which it settles again.
+/// The background settles in its first frames, and again after a change of the light. Both backends must agree while it
+/// settles and afterwards.
 TEST(DiffAdaptiveSettled, CudaEqualsCpu) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   SKIP_UNLESS_AVAILABLE(Backend::cuda);
@@ -213,7 +209,7 @@ TEST(DiffAdaptiveSettled, CudaEqualsCpu) {
   }
 }
 
-/// A wall, before which something stands still.
+/// A wall, optionally with an object standing in front of it.
 Picture standing(const Geometry& geometry, bool stands) {
   return picture_of({steady, 2, {60, 30, 24, 40}, {}}, geometry, stands ? 60 : 0);
 }
@@ -229,16 +225,15 @@ Seen seen_by(const diff::FrameResult& result) {
   return seen;
 }
 
-/// What is held is not learned, so that nothing is left of an object that stood long.
-/// What is to be taken is background at once.
+/// Held pixels are not learned, so a long-standing object leaves nothing behind. Pixels to take become background at
+/// once.
 TEST_P(DiffAdaptive, LearnsWhatItMay) {
   const Geometry geometry{Format::NV12, 160, 96};
   for (int scale : {1, 2}) {
     diff::Params params = automatic();
     params.open_radius = 1;
     params.analysis_scale = scale;
-    // 60 frames of what was there first, `frames` of the other, which are learned by `decision`,
-    // and 3 of what was there first.
+    // Shows 60 frames of the first state, `frames` of the other state, which `decision` learns, and 3 of the first one.
     const auto seen_after = [&](bool stood_first, Learning decision, int frames, bool at_last) {
       const auto plan = plan_for(backend, params, geometry);
       for (int frame = 0; frame < 60; ++frame) run(backend, *plan, standing(geometry, stood_first));
@@ -259,7 +254,7 @@ TEST_P(DiffAdaptive, LearnsWhatItMay) {
   }
 }
 
-/// A gray picture of the values value(x, y), in 8-bit steps.
+/// A gray picture with the 8-bit values value(x, y).
 template <typename Value>
 Picture gray_of(const Geometry& geometry, Value value) {
   Picture src(geometry);
@@ -268,7 +263,7 @@ Picture gray_of(const Geometry& geometry, Value value) {
   return src;
 }
 
-/// The mask of such a picture after 40 frames of one gray.
+/// The mask of gray_of(geometry, value) after 40 frames of uniform gray.
 template <typename Value>
 Mask mask_after_gray(Backend backend, const diff::Params& params, const Geometry& geometry, Value value) {
   const auto plan = plan_for(backend, params, geometry);
@@ -276,7 +271,6 @@ Mask mask_after_gray(Backend backend, const diff::Params& params, const Geometry
   return mask_in(run(backend, *plan, gray_of(geometry, value)));
 }
 
-/// Covers a part of a picture with a colour.
 void cover(Picture& src, int colour) {
   for (const Component& c : src.format().components) {
     const Grid grid = src.read(c);
@@ -287,8 +281,8 @@ void cover(Picture& src, int colour) {
   }
 }
 
-/// The background is what stays longest at a pixel: not what stood there in the first frames, and not the mean of all
-/// that passes. A place that is seen in two fifths of the frames, between ever other things, is background.
+/// The background of a pixel is what stays longest: neither the content of the first frames nor the mean of everything
+/// that passes. A surface that is visible in two fifths of the frames, between changing objects, is background.
 TEST_P(DiffAdaptive, LearnsWhatStaysLongest) {
   const Geometry geometry{Format::NV12, 160, 96};
   const auto busy = [&](int frame) {
@@ -308,7 +302,7 @@ TEST_P(DiffAdaptive, LearnsWhatStaysLongest) {
   EXPECT_LT(changed_after(120, busy), 20u);
 }
 
-/// An object that is held is not the background, though it may be there for longer than the background was.
+/// A held object does not become background, even if it stays longer than the background was visible.
 TEST_P(DiffAdaptive, KeepsTheBackgroundBehindWhatIsHeld) {
   const Geometry geometry{Format::NV12, 160, 96};
   for (const Learning decision : {Learning::hold, Learning::usual}) {
@@ -328,7 +322,7 @@ TEST_P(DiffAdaptive, KeepsTheBackgroundBehindWhatIsHeld) {
   }
 }
 
-/// What passes in the first frames is neither the background nor its noise: something faint is seen there soon after.
+/// What passes in the first frames becomes neither background nor noise: a faint object is found there soon afterwards.
 TEST_P(DiffAdaptive, LearnsNoNoiseFromWhatPassesFirst) {
   const Geometry geometry{Format::GRAY8, 160, 96};
   const auto plan = plan_for(backend, automatic(), geometry);
@@ -344,8 +338,8 @@ TEST_P(DiffAdaptive, LearnsNoNoiseFromWhatPassesFirst) {
   EXPECT_GT(submit(85), 26u * 48 * 9 / 10);
 }
 
-/// What passes a place in every third frame of the first is taken for its noise, so that later ones are not seen there.
-/// With a limit of the noise they are, and so they are in a lane.
+/// If an object passes in every third of the first frames, it counts as noise, and later ones are missed. A noise limit
+/// prevents this, and so does a lane.
 TEST_P(DiffAdaptive, LimitsTheNoise) {
   const Geometry geometry{Format::NV12, 160, 96};
   const auto changed = [&](double limit, Learning decision = Learning::usual) {
@@ -364,8 +358,8 @@ TEST_P(DiffAdaptive, LimitsTheNoise) {
   EXPECT_GT(changed(9, Learning::steady), 500u) << "a limit that is set holds everywhere";
 }
 
-/// Bars over more than half of each cell, and then more light. No cell has enough pixels to measure it, but the frame
-/// has.
+/// Bars cover more than half of each cell, and then the light grows. No cell has enough pixels to measure it, but the
+/// frame has.
 TEST_P(DiffAdaptive, TakesTheGainOfTheFrameWhereNoCellHasOne) {
   const diff::Params params = automatic();
   const Geometry geometry{Format::GRAY8, 160, 96};
@@ -388,7 +382,7 @@ TEST_P(DiffAdaptive, TakesTheGainOfTheFrameWhereNoCellHasOne) {
   }
 }
 
-/// The same in colour: then nothing is known of the light's colour, and it has no offset.
+/// The same bars in colour. Nothing is known about the colour of the light, so it gets no offset.
 TEST_P(DiffAdaptive, TakesNoOffsetsWhereNoCellHasAGain) {
   const Geometry geometry{Format::Y444, 64, 48};
   const auto plan = plan_for(backend, automatic(), geometry);
@@ -397,24 +391,24 @@ TEST_P(DiffAdaptive, TakesNoOffsetsWhereNoCellHasAGain) {
     for (const Component& c : src.format().components) {
       const bool luma = c.role == Role::luma;
       src.change(c, [&](int x, int y, int) {
-        if (luma && frame >= 60 && x % 16 >= 5) return (x + y) % 2 ? 20 : 230;  // a bar
-        // At last there is much more light, which is a little greener.
+        if (luma && frame >= 60 && x % 16 >= 5) return (x + y) % 2 ? 20 : 230;
+        // In frame 62 the light is much stronger and slightly greener.
         return frame == 62 ? (luma ? 196 : 126) : (luma ? 76 : 128);
       });
     }
     const Mask mask = mask_in(run(backend, *plan, src));
-    std::size_t between = 0, bars = 0;  // in the middle of both
+    std::size_t between = 0, bars = 0;  // pixels in the middle of each
     for (std::size_t i = 0; i < mask.size(); ++i) between += mask[i] && i % 16 == 2, bars += mask[i] && i % 16 == 10;
     EXPECT_EQ(between, 0u) << frame;
     EXPECT_EQ(bars, frame < 60 ? 0 : mask.size() / 16) << frame;
   }
 }
 
-/// Light that grows evenly across the frame. The light of a pixel lies evenly between that of the middles of cells:
-/// what differs by a bit less than the threshold is found nowhere in a cell, and by a bit more everywhere in it.
+/// The light grows evenly across the frame, and the light of a pixel is interpolated between the centres of cells. A
+/// difference slightly below the threshold is found nowhere in a cell, and one slightly above it everywhere.
 TEST_P(DiffAdaptive, MixesTheLightOfCellsEvenly) {
   const Geometry geometry{Format::GRAY16_LE, 80, 80};  // exact to 1/256 of a step
-  const auto changed = [&](double darker) {            // a cell in the middle, by so many steps
+  const auto changed = [&](double darker) {            // darkens a cell in the middle by this many steps
     const auto mask = mask_after_gray(backend, automatic(), geometry, [&](int x, int y) {
       const double gain = 0.2 + 0.4 * (x + 0.5) / 16;
       return gain * 104 - 4 - (x / 16 == 2 && y / 16 == 2 ? darker : 0);
@@ -427,8 +421,8 @@ TEST_P(DiffAdaptive, MixesTheLightOfCellsEvenly) {
   EXPECT_EQ(changed(7.5), 12 * 12u);
 }
 
-/// A shadow around something black. How dark a shadow is, is measured in 5 × 5 pixels: the two rows beside the black
-/// look darker than a shadow of their light.
+/// A shadow surrounds a black object. The darkness of a shadow is measured in 5 × 5 pixels, so the two rows beside the
+/// black object look darker than a shadow.
 TEST_P(DiffAdaptive, LooksForShadowsInFiveRows) {
   diff::Params params = without_compensation();
   params.drop_shadows = true;
@@ -438,7 +432,7 @@ TEST_P(DiffAdaptive, LooksForShadowsInFiveRows) {
   for (int y = 22; y < 78; ++y) EXPECT_EQ(mask[std::size_t(y) * 96 + 48], y >= 38 && y < 62) << y;
 }
 
-/// A picture that stands on its head has its mask on its head: what is above a change is treated as what is below.
+/// Flipping the input flips the mask: pixels above a change are treated like pixels below it.
 TEST_P(DiffAdaptive, KnowsNeitherUpNorDown) {
   const auto on_its_head = [](const Picture& picture) {
     Picture out(picture.geometry());
@@ -481,7 +475,6 @@ TEST(LearningMap, KnowsWhereAColumnOfCellsEnds) {
     }
 }
 
-/// Where only light changed, the structure equals the structure of the background.
 TEST_P(DiffAdaptive, KnowsTheStructureOfLight) {
   const Geometry geometry{Format::NV12, 160, 96};
   diff::Params params = without_compensation();
@@ -494,7 +487,7 @@ TEST_P(DiffAdaptive, KnowsTheStructureOfLight) {
   EXPECT_TRUE(diff::find_regions(plan->result().cells, {0, 1, 1}).kept.empty());
 }
 
-/// The rows of a frame are shared out to threads, which changes no result.
+/// Threads share the rows of a frame. This does not change results.
 TEST(DiffAdaptiveThreads, DoNotChangeResults) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   const int threads = cv::getNumThreads();
@@ -516,12 +509,12 @@ TEST(DiffAdaptiveThreads, DoNotChangeResults) {
   EXPECT_GT(changed, 1000u);
 }
 
-/// Light and noise are no change; what moves is, and a shadow if shadows are kept.
+/// Light and noise are not changes; moving objects are, and so are shadows if they are kept.
 TEST_P(DiffAdaptive, FindsWhatMoves) {
   struct Case {
     Scene scene;
     bool drop_shadows, compensates;
-    double least, most;  ///< changed pixels, in pixels of the object
+    double least, most;  ///< changed pixels, relative to the pixels of the object
   };
   const Scene object{steady, 2, {30, 20, 24, 30}, {}}, shadow{steady, 2, {}, {30, 20, 24, 30}},
       flicker{flickering, 2, {}, {}}, overcast{clouded, 2, {}, {}}, grain{steady, 7, {}, {}},
@@ -534,7 +527,7 @@ TEST_P(DiffAdaptive, FindsWhatMoves) {
           Case{flicker, false, true, 0, 0.01}, Case{overcast, false, true, 0, 0.1},
           Case{overcast, false, false, 0.1, 100}, Case{everything, true, true, 0.8, 1.6},
           Case{bluish, false, true, 0.8, 1.2}, Case{bluish, true, true, 0, 0.5}, Case{reddish, true, true, 0.8, 1.2}}) {
-      if (format == Format::RGB && c.scene.sky != 0) continue;  // the scene has no sky there
+      if (format == Format::RGB && c.scene.sky != 0) continue;  // the scene has no sky in RGB
       diff::Params params = automatic();
       params.output = Output::none;
       params.drop_shadows = c.drop_shadows;
@@ -554,8 +547,8 @@ TEST_P(DiffAdaptive, FindsWhatMoves) {
   }
 }
 
-/// A wall, and from frame 60 on a bright square of 10 pixels' width around a hole of `hole` pixels;
-/// without its lower side if it is open.
+/// A wall. From frame 60 on it has a bright square whose sides are 10 pixels wide, around a hole of `hole` pixels. An
+/// open square has no lower side.
 Picture ring_of(const Geometry& geometry, int frame, int hole, bool open) {
   Random random(unsigned(frame) + 1);
   Picture out(geometry);
@@ -570,7 +563,7 @@ Picture ring_of(const Geometry& geometry, int frame, int hole, bool open) {
   return out;
 }
 
-/// Changed pixels fill what they enclose, up to four cells away.
+/// Changed pixels also fill the area that they enclose, up to four cells away.
 TEST_P(DiffAdaptive, FillsWhatIsEnclosed) {
   struct Case {
     int hole;
@@ -598,7 +591,7 @@ TEST_P(DiffAdaptive, FillsWhatIsEnclosed) {
   }
 }
 
-/// The mask that is shown follows the pixels of the frame at its outline, and is nearer to the object than blocks are.
+/// The outline of the mask shown follows the pixels of the frame, so it is closer to the object than blocks are.
 TEST_P(DiffAdaptive, ShowsAFinerOutline) {
   for (Format format : {Format::NV12, Format::GRAY8, Format::RGBA, Format::P010_10LE, Format::YUY2}) {
     for (int scale : {4, 8}) {
@@ -611,7 +604,7 @@ TEST_P(DiffAdaptive, ShowsAFinerOutline) {
       const auto plan = plan_for(backend, params, geometry);
       const reference::Adaptive reference(params, geometry);
       std::size_t shown = 0, unlike = 0, wrong = 0, wrong_blocks = 0;
-      for (int frame = 5; frame < 66; ++frame) {  // learned in 50
+      for (int frame = 5; frame < 66; ++frame) {  // learning takes 50 frames
         const Picture src = picture_of({steady, 2, object, {}}, geometry, frame);
         const Mask mask = mask_in(run(backend, *plan, src));
         const diff::CellGrid& cells = plan->result().cells;
@@ -634,11 +627,11 @@ TEST_P(DiffAdaptive, ShowsAFinerOutline) {
   }
 }
 
-/// A pixel goes with blocks up to two away: those farther away look like it, but do not count.
+/// A pixel follows blocks up to two blocks away. More distant blocks look like it, but do not count.
 TEST_P(DiffAdaptive, AsksNearBlocksForTheOutline) {
   diff::Params params = without_compensation();
   params.analysis_scale = params.cell_size = 8;
-  // Something black with a bright margin of two blocks, and single pixels beside it: bright and black in turn.
+  // A black object with a bright margin of two blocks. The pixels beside it are alternately bright and black.
   const auto mask = mask_after_gray(backend, params, {Format::GRAY8, 160, 160}, [](int x, int y) {
     if (x == 44 && y % 8 == 4) return y / 8 % 2 ? 0.0 : 200.0;
     return x < 48 || x >= 136 || y < 32 || y >= 128 ? 100.0 : x < 64 ? 200.0 : 0.0;
@@ -646,11 +639,10 @@ TEST_P(DiffAdaptive, AsksNearBlocksForTheOutline) {
   for (int y = 68; y < 92; y += 8) EXPECT_EQ(mask[std::size_t(y) * 160 + 44], y / 8 % 2 ? 0 : 1) << y;
 }
 
-/// Picks frames by their number.
 using Frames = bool (*)(int frame);
 
-/// The changed pixels of each frame, if those that `disturbed` names differ from the others by 9 steps up or down in
-/// stripes, as the key frames of a compressed stream do.
+/// The number of changed pixels of each frame. In frames selected by `disturbed`, stripes differ from the other frames
+/// by 9 steps, as in the key frames of a compressed stream.
 std::vector<std::uint64_t> changed_by_disturbances(Backend backend, Frames disturbed, int frames) {
   diff::Params params = automatic();
   params.output = Output::none;
@@ -667,8 +659,8 @@ std::vector<std::uint64_t> changed_by_disturbances(Backend backend, Frames distu
   return changed;
 }
 
-/// What lasts for one frame is a change at first, and noise after it came a few times.
-/// What lasts longer is a change each time.
+/// A difference of a single frame is a change at first, and noise after it has occurred a few times. A longer one is a
+/// change every time.
 TEST_P(DiffAdaptive, LearnsWhatLastsForOneFrame) {
   const auto once = changed_by_disturbances(
       backend, [](int frame) { return frame >= 60 && frame % 12 == 0; }, 121);
@@ -679,14 +671,14 @@ TEST_P(DiffAdaptive, LearnsWhatLastsForOneFrame) {
   for (int frame : {60, 61, 96, 97, 108, 109, 120}) EXPECT_GT(longer[std::size_t(frame)], 160 * 96 / 2u) << frame;
 }
 
-/// Changes of the light are not compensated, but noticed.
+/// Reports changes of the light without compensating them.
 diff::Params noticing_light() {
   diff::Params params = without_compensation();
   params.light_change_ratio = 0.6;
   return params;
 }
 
-/// Noise of a single frame, with which means restart, is no change.
+/// The noise of the single frame with which the means restart is not a change.
 TEST_P(DiffAdaptive, BeginsAnewInNoise) {
   const Geometry geometry{Format::NV12, 160, 96};
   const auto plan = plan_for(backend, noticing_light(), geometry);
@@ -699,7 +691,7 @@ TEST_P(DiffAdaptive, BeginsAnewInNoise) {
   }
 }
 
-/// NV12 of twice the size at half of its size is Y444: luma is the mean of four samples, chroma is taken as it is.
+/// At half size, NV12 of twice the size is Y444: luma is the mean of four samples, and chroma is copied.
 TEST_P(DiffAdaptive, ComparesMeansAtAPartOfTheSize) {
   diff::Params params = automatic();
   params.drop_shadows = true;
@@ -728,7 +720,7 @@ TEST_P(DiffAdaptive, ComparesMeansAtAPartOfTheSize) {
   EXPECT_GT(changed, 10000u);
 }
 
-/// The difference that is shown, and its mean, are from the mean of each pixel that is not masked.
+/// The difference shown, and its mean, are relative to the mean of each unmasked pixel.
 TEST_P(DiffAdaptive, ShowsTheDifferenceFromTheMean) {
   for (int scale : {1, 2}) {
     for (int masked : {0, 30}) {  // columns, which change more
@@ -752,8 +744,8 @@ TEST_P(DiffAdaptive, ShowsTheDifferenceFromTheMean) {
   }
 }
 
-/// After a switch of the light, the means begin with the frame. The switch itself is no disturbance of single frames,
-/// which would be taken for noise: something faint is found soon.
+/// After a switch of the light, the means restart with the frame. The switch must not count as a disturbance of single
+/// frames, which becomes noise, so a faint object is found soon afterwards.
 TEST_P(DiffAdaptive, FindsFaintThingsAfterASwitchOfTheLight) {
   const Geometry geometry{Format::NV12, 160, 96};
   const auto plan = plan_for(backend, noticing_light(), geometry);
@@ -772,8 +764,8 @@ TEST_P(DiffAdaptive, FindsFaintThingsAfterASwitchOfTheLight) {
   EXPECT_NEAR(double(plan->result().changed), 30 * 40, 300);
 }
 
-/// Means that began less than 3 frames ago do not restart: what differs changed,
-/// and the light is found switched afterwards.
+/// Means do not restart within 3 frames of their start. The difference is reported as a change, and the switch of the
+/// light is found later.
 TEST_P(DiffAdaptive, DoesNotBeginAnewTooSoon) {
   const Geometry geometry{Format::NV12, 160, 96};
   const auto plan = plan_for(backend, noticing_light(), geometry);
@@ -785,7 +777,7 @@ TEST_P(DiffAdaptive, DoesNotBeginAnewTooSoon) {
   }
 }
 
-/// A plan that takes over finds what the plan before would have found.
+/// A plan that continues from another one finds what the earlier plan would have found.
 TEST_P(DiffAdaptive, ContinuesFromAnother) {
   diff::Params params = automatic();
   const Geometry geometry{Format::I420, 131, 75};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Why many pixels changed at once (kernels/diff/camera.hpp): a camera that is moved, turned or switched to infrared,
-// and another scene, are no motion.
+// Tests the causes of sudden changes (kernels/diff/camera.hpp): a camera that is moved, rotated or switched to
+// infrared, and another scene, are not motion.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -13,7 +13,7 @@ namespace {
 
 using diff::Cause;
 
-/// A wall without a pattern that repeats: noise of several scales, 0–1. `scene`: which wall.
+/// A wall without a repeating pattern: noise of several scales, 0 to 1. `scene` selects the wall.
 double wall(unsigned scene, double x, double y) {
   double sum = 0;
   for (double size : {31.0, 13.0, 6.0}) {
@@ -30,13 +30,13 @@ double wall(unsigned scene, double x, double y) {
   return sum / 3;
 }
 
-/// What the camera shows in a frame.
+/// What the camera shows in one frame.
 struct View {
-  double x = 0, y = 0, turn = 0;  ///< by how many pixels the picture is shifted, and radians by which it is turned
+  double x = 0, y = 0, turn = 0;  ///< the shift of the picture in pixels, and its rotation in radians
   unsigned scene = 1;
   bool infrared = false;
   Rect object{};     ///< in front of the wall
-  bool dim = false;  ///< the object is like dark glass: it has the edges of the wall
+  bool dim = false;  ///< the object is like dark glass: the edges of the wall show through
 };
 
 Picture picture_of(const View& view, const Geometry& geometry, int frame) {
@@ -92,9 +92,9 @@ std::vector<diff::Learning> holding(const Rect& rect, const diff::Cells& cells) 
   return decisions;
 }
 
-/// What is found in each frame. `event`: the first frame that differs from those before.
+/// The first frame that differs from earlier ones.
 constexpr int event = 20;
-/// held: where the background learns nothing, from frame 1 on.
+/// Returns what is found in each frame. `held`: the area where the background learns nothing, from frame 1 on.
 std::vector<Step> steps_of(Backend backend, const diff::Params& params, const Geometry& geometry, int frames,
                            const std::function<View(int)>& view, const Rect& held = {}) {
   auto made = diff::make(params, geometry, backend);
@@ -118,7 +118,7 @@ std::uint64_t changed_in(const std::vector<Step>& steps, int begin, int end) {
 
 class DiffCamera : public OnBackend {};
 
-/// A camera that is moved once: said with the shift, and nothing changed; what comes later is found.
+/// A single move of the camera is reported with its shift, without changed pixels. Later changes are found.
 TEST_P(DiffCamera, SaysHowFarItWasMoved) {
   for (const auto& [x, y] : {std::pair{6, 0}, {0, -4}, {-10, 14}, {2, 2}, {36, -16}, {-38, -24}}) {
     for (const auto& [format, scale] :
@@ -142,7 +142,7 @@ TEST_P(DiffCamera, SaysHowFarItWasMoved) {
   }
 }
 
-/// While a camera pans, fast or by parts of a pixel, nothing changes; afterwards neither.
+/// While a camera pans, fast or by fractions of a pixel, nothing changes. Nothing changes afterwards either.
 TEST_P(DiffCamera, MovesOnAndOn) {
   for (double speed : {-12.0, -3.0, 1.0, 0.6, 2.5}) {
     const auto steps =
@@ -161,7 +161,7 @@ TEST_P(DiffCamera, MovesOnAndOn) {
   }
 }
 
-/// A picture that is turned fits nowhere; the reference restarts anyway.
+/// A rotated picture fits nowhere, but the reference still restarts.
 TEST_P(DiffCamera, IsTurned) {
   for (double turn : {0.03, -0.1}) {
     const auto steps =
@@ -176,7 +176,7 @@ TEST_P(DiffCamera, IsTurned) {
   }
 }
 
-/// Colours turn gray and the contrast changes, at once or within ten frames: the edges stay where they were.
+/// Colours turn gray and the contrast changes, at once or within ten frames. The edges keep their positions.
 TEST_P(DiffCamera, TurnsToInfrared) {
   for (Format format : {Format::NV12, Format::UYVY}) {
     const auto steps = steps_of(backend, params_with(1), {format, 160, 128}, event + 30, [](int frame) {
@@ -191,18 +191,18 @@ TEST_P(DiffCamera, TurnsToInfrared) {
   }
 }
 
-/// The background behind an object does not restart with the object, and follows the light.
+/// The background behind an object does not restart with the object in it, and it follows the light.
 TEST_P(DiffCamera, KeepsTheWallBehindAnObjectInAnotherLight) {
   struct Case {
     const char* name;
     bool dim, held;
-    int frames;  ///< for which the object stays in the new light
+    int frames;  ///< how long the object stays in the new light
   };
   for (const auto& [format, scale] : {std::pair{Format::NV12, 1}, {Format::GRAY8, 1}, {Format::RGBA, 2}})
     for (const Case& c : {Case{"held", false, true, 12}, Case{"with the edges of the wall, held", true, true, 12},
                           Case{"with other edges, passes", false, false, 3}}) {
       SCOPED_TRACE(std::string(info(format).name) + ", " + c.name);
-      constexpr int event = 70;                                           // the background is known for sure
+      constexpr int event = 70;                                           // the background is established by then
       const Rect object{60 * scale, 43 * scale, 20 * scale, 63 * scale};  // three sectors
       const auto steps = steps_of(
           backend, params_with(scale), {format, 160 * scale, 128 * scale}, event + 20,
@@ -221,11 +221,11 @@ TEST_P(DiffCamera, KeepsTheWallBehindAnObjectInAnotherLight) {
     }
 }
 
-/// What was taken for an object, but is not, does not stay in the mask.
+/// What was wrongly taken for an object does not stay in the mask.
 TEST_P(DiffCamera, DoubtsTheWallWhereNoObjectIsCertain) {
-  constexpr int event = 70;  // the background is known for sure
+  constexpr int event = 70;  // the background is established by then
   const Rect poster{60, 43, 20, 63};
-  for (const bool only_infrared : {true, false}) {  // it shows only in infrared, or hung there for long before
+  for (const bool only_infrared : {true, false}) {  // or it was background for long
     SCOPED_TRACE(only_infrared);
     const auto steps = steps_of(backend, params_with(1), {Format::NV12, 160, 128}, event + 60, [&](int frame) {
       View view;
@@ -248,7 +248,7 @@ TEST_P(DiffCamera, ShowsAnotherScene) {
   EXPECT_EQ(changed_in(steps, event, event + 10), 0u);
 }
 
-/// Something that covers a third of the picture, at once or coming in, is an object.
+/// Something that covers a third of the picture, suddenly or gradually, is an object.
 TEST_P(DiffCamera, ObjectsAreNoReason) {
   for (int speed : {0, 9}) {
     const auto steps = steps_of(backend, params_with(1), {Format::NV12, 160, 128}, event + 12, [speed](int frame) {
@@ -261,8 +261,7 @@ TEST_P(DiffCamera, ObjectsAreNoReason) {
   }
 }
 
-/// An object that is there from the first frame on, before a wall without edges, and goes: all edges of the picture
-/// move.
+/// An object stands in front of a wall without edges, and then leaves. All edges of the picture move, as in a pan.
 TEST_P(DiffCamera, MayHaveAllTheEdges) {
   const Geometry geometry{Format::GRAY8, 160, 120};
   const auto made = diff::make(params_with(1), geometry, backend);
@@ -282,7 +281,7 @@ TEST_P(DiffCamera, MayHaveAllTheEdges) {
   EXPECT_GT(changed, 5000u);
 }
 
-/// Off with light_change_ratio=0; pictures of the size of a stamp are not looked at.
+/// light_change_ratio=0 turns the search off. Very small pictures are not searched either.
 TEST_P(DiffCamera, IsNotLookedAt) {
   diff::Params off = params_with(1);
   off.light_change_ratio = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The CPU backend's update of many mixtures at once (kernels/diff/cpu_mog2.cpp) against the update of one pixel, which
-// CUDA uses (kernels/diff/mog2.hpp): every mask and every mean must have the same bits.
+// Compares the CPU backend's update of many mixtures at once (kernels/diff/cpu_mog2.cpp) with the update of one pixel,
+// which CUDA uses (kernels/diff/mog2.hpp): every mask and every mean must have the same bits.
 #include "kernels/core/backend.hpp"
 #include "tests/kernels/harness.hpp"
 #include "tests/kernels/reference/diff.hpp"
@@ -23,10 +23,10 @@ struct Settings {
   int most = 255;               ///< the largest sample, in 8-bit steps
 };
 
-/// Samples near one of three values of their place, or anywhere; some frames are dark.
+/// Samples are close to one of three values of their position, or random. Some frames are dark.
 Picture frame_of(const Geometry& geometry, int number, int most) {
   Random random(unsigned(number) + 1);
-  Picture out = make_picture(geometry, unsigned(number));  // fills the bytes between samples
+  Picture out = make_picture(geometry, unsigned(number));  // also fills the bytes between samples
   const int max = out.format().max_value(), step = std::max(1, max / 255);
   for (const Component& c : out.format().components) {
     int i = 0;
@@ -41,7 +41,7 @@ Picture frame_of(const Geometry& geometry, int number, int most) {
   return out;
 }
 
-/// Leaves bytes on the stack that no variable may be used with: a sanitizer sees what is computed from them.
+/// Fills stack memory with garbage, so that a sanitizer notices a result computed from an uninitialised variable.
 [[gnu::noinline]] void dirty_stack() {
   volatile unsigned char bytes[1 << 16];
   for (volatile unsigned char& byte : bytes) byte = 0x9d;
@@ -54,7 +54,7 @@ std::vector<bool> each_pixel(const diff::mog2::Job& job, const diff::mog2::Rates
   return foreground;
 }
 
-/// The share of foreground in all frames.
+/// Compares both updates. Returns the share of foreground in all frames.
 double compare(const Geometry& geometry, const Settings& settings, int frames) {
   diff::Params params = reference::without_light();
   params.reference = diff::Reference::mog2;
@@ -143,7 +143,7 @@ TEST(MixtureRowsSettings, EqualPixels) {
     }
 }
 
-/// At high rates a mean may go past the sample that it learns, and below 0.
+/// At high rates a mean may overshoot the sample that it learns, and fall below 0.
 TEST(MixtureRowsSettings, ShowMeansInTheRangeOfTheSamples) {
   for (Format format : {Format::GRAY8, Format::P010_10LE, Format::I420_10LE, Format::GRAY16_LE})
     for (double rate : {0.3, 1.0}) {

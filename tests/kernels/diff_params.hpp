@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// For the tests of differences: settings at random, plans, and frames that plans compare.
+// Random settings, plans and frames for the tests of differences.
 #pragma once
 
 #include <cstring>
@@ -14,7 +14,6 @@ using diff::Looks;
 using diff::Output;
 using diff::Reference;
 
-/// The settings of a test.
 inline diff::Params params_of(Output output) {
   diff::Params params = reference::without_light();
   params.output = output;
@@ -36,7 +35,7 @@ inline diff::Params random_params(Random& random, int width, int height) {
   params.mode = random.pick<diff::Mode>({diff::Mode::absolute, diff::Mode::signed_, diff::Mode::squared});
   params.analysis_scale = random.pick<int>({1, 1, 1, 2, 4, 8});
   params.threshold = random.pick<int>({15, 0, 3, 60, 254, 255});
-  // 0 is another model.
+  // threshold 0 selects another model
   if (params.reference == Reference::background && params.threshold == 0) params.threshold = 1;
   params.gain = random.pick<double>({1, 1, 0.5, 2.3, 17, 256, 0});
   params.luma_only = random.below(3) == 0;
@@ -64,7 +63,6 @@ inline Work work_of(diff::Diff& plan) {
   return [&plan](const Image& src, const Image& dst, Queue queue) { return plan.submit(src, dst, queue); };
 }
 
-/// Submits a frame, waits, and returns the output.
 inline Picture run(Backend backend, diff::Diff& plan, const Picture& src) {
   Job job(backend, src, src.inverted());
   const Status status = job.submit(work_of(plan));
@@ -72,8 +70,8 @@ inline Picture run(Backend backend, diff::Diff& plan, const Picture& src) {
   return job.finish();
 }
 
-/// Both backends must find the same in the frames [begin, end): pictures, counts, looks and causes. `steers`: in some
-/// of the frames, cells are learned in all ways.
+/// Both backends must find the same pictures, counts, looks and causes in the frames [begin, end). With `steers`, some
+/// frames have cells with every learning decision.
 template <typename PictureOf>
 void expect_equal_backends(const diff::Params& params, const Geometry& geometry, int begin, int end,
                            const PictureOf& picture_of, bool steers = false) {

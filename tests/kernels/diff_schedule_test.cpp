@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The schedule of the CUDA kernels of differences (kernels/diff/cuda_schedule.hpp). No device is needed.
+// Tests the schedule of the CUDA kernels of differences (kernels/diff/cuda_schedule.hpp). No device is needed.
 #include "kernels/diff/cuda_shapes.hpp"
 #include "tests/kernels/diff_params.hpp"
 
@@ -53,7 +53,7 @@ TEST(DiffSchedule, LayoutFollowsTheFormat) {
   }
 }
 
-/// The layout of a format shapes its kernel, not the layout of another format with as many planes.
+/// The layout of a format selects its kernel. The number of planes alone does not.
 TEST(DiffSchedule, EveryFormatHasTheShapeOfItsLayout) {
   for (Format format : all_formats()) {
     const diff::Layout layout = diff::layout_of(info(format));
@@ -149,13 +149,13 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     const bool completes = adaptive && (params.output == Output::mask || params.output == Output::overlay);
     EXPECT_EQ(memory.changed != diff::Memory::none, follows || looks);
     EXPECT_EQ(memory.final_mask != diff::Memory::none, looks || completes);
-    EXPECT_EQ(memory.final_mask == memory.changed, !follows);  // nothing follows the comparison
+    EXPECT_EQ(memory.final_mask == memory.changed, !follows);  // no step follows the comparison
     EXPECT_EQ(memory.found_tiles != diff::Memory::none, opens && !scales && !adaptive);
     EXPECT_EQ(memory.filled_tiles != diff::Memory::none, opens && !scales && !adaptive);
     EXPECT_EQ(memory.list != diff::Memory::none, looks);
     EXPECT_EQ(memory.list_count != diff::Memory::none, looks);
     const diff::Tiles tiles = diff::make_schedule(plan).frame;
-    bool shared = false;  // whether a border of tiles lies in a cell
+    bool shared = false;  // whether an edge of a tile lies inside a cell
     for (int x = tiles.width; x < 4 * tiles.width * params.cell_size; x += tiles.width)
       shared = shared || x % params.cell_size != 0;
     for (int y = tiles.rows; y < 4 * tiles.rows * params.cell_size; y += tiles.rows)

@@ -33,7 +33,7 @@ std::string describe(const diff::Params& p) {
   return text.str();
 }
 
-/// Casts a shadow on a part of a picture: `factor` of the light remains.
+/// Casts a shadow on part of a picture: the remaining light is `factor`.
 void shade(Picture& picture, const Rect& part, double factor) {
   const reference::Definition& format = picture.format();
   const int max = format.max_value();
@@ -49,7 +49,7 @@ void shade(Picture& picture, const Rect& part, double factor) {
   }
 }
 
-/// The picture some time later: blocks that changed, by much or by little, a shadow, and specks.
+/// A later picture: blocks with large or small changes, a shadow, and specks.
 Picture later(const Picture& before, unsigned seed, Layout layout = {}) {
   Random random(seed);
   Picture after(before.geometry(), layout);
@@ -73,7 +73,7 @@ Picture later(const Picture& before, unsigned seed, Layout layout = {}) {
   return after;
 }
 
-/// The same samples, with ones and zeros in the unused bits below them.
+/// The same samples, with random bits in the unused bits below them.
 Picture with_unused_bits(Picture picture, Random& random) {
   const int shift = picture.format().shift;
   for (const Component& c : picture.format().components) {
@@ -84,7 +84,7 @@ Picture with_unused_bits(Picture picture, Random& random) {
   return picture;
 }
 
-/// Empty where a result is the reference's.
+/// Returns an empty string if a result equals the reference.
 std::string wrong_result(const diff::FrameResult& result, const reference::Diff::Step& step, int depth) {
   std::ostringstream text;
   std::uint64_t changed = 0, unmasked = 0;
@@ -108,7 +108,7 @@ std::string wrong_result(const diff::FrameResult& result, const reference::Diff:
   return text.str();
 }
 
-/// Runs a sequence of frames, each in other memory, beside the reference.
+/// Compares a sequence of frames, each in different memory, with the reference.
 void expect_reference(Backend backend, const diff::Params& params, const Geometry& geometry, unsigned seed, int frames,
                       bool random_layouts = true) {
   Random random(seed);
@@ -139,7 +139,6 @@ void expect_reference(Backend backend, const diff::Params& params, const Geometr
 
 class DiffSweep : public OnBackendWithFormat {};
 
-/// Every format with every size, in sequences with all kinds of parameters.
 TEST_P(DiffSweep, EqualsReference) {
   Random random(unsigned(format) + 300);
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
@@ -150,8 +149,8 @@ TEST_P(DiffSweep, EqualsReference) {
   }
 }
 
-/// The common settings at a size that makes many tiles: each reference with each output, with and without opening. A
-/// format has every second combination, and the next format the others.
+/// The usual settings at a size of many tiles: each reference with each output, with and without opening. Each format
+/// takes every second combination, and the next format takes the others.
 TEST_P(DiffSweep, CommonSettings) {
   int settings = 0;
   for (Reference reference : {Reference::previous, Reference::first, Reference::background, Reference::median}) {
@@ -185,7 +184,7 @@ TEST_P(DiffPlans, LargeFrames) {
   expect_reference(backend, params, {Format::GRAY8, 7680, 4320}, 5, 2);
 }
 
-/// Frames of so many pixels that a warp opens wide parts.
+/// Frames with so many pixels that a warp opens wide parts.
 TEST_P(DiffPlans, WideFramesAreOpened) {
   diff::Params params = params_of(Output::mask);
   expect_reference(backend, params, {Format::GRAY8, 3840, 1600}, 7, 2);
@@ -198,7 +197,7 @@ TEST_P(DiffPlans, WideFramesAreOpened) {
   static_assert(3853 * 1590 >= diff::tuning.wide_pixels);
 }
 
-/// The longest rows and columns that are allowed.
+/// Rows and columns of the maximum length.
 TEST_P(DiffPlans, LongestSides) {
   diff::Params params = params_of(Output::overlay);
   for (const Geometry& geometry : longest_frames)
@@ -223,7 +222,7 @@ TEST_P(DiffPlans, RowsMayLieFarApart) {
   }
 }
 
-/// 64 frames back, and never anything across a reset.
+/// Compares frames 64 apart, and never across a reset.
 TEST_P(DiffPlans, LongIntervalAndReset) {
   diff::Params params = reference::without_light();
   params.interval = 64;
@@ -255,7 +254,7 @@ TEST_P(DiffPlans, LongIntervalAndReset) {
   }
 }
 
-/// A sequence that a second plan finishes is as if that plan had done all of it.
+/// A second plan that finishes a sequence gives the results of a plan that ran from the start.
 TEST_P(DiffPlans, ContinuesFromAnother) {
   Random random(17);
   const Geometry sizes[] = {{Format::GRAY8, 131, 75},    {Format::NV12, 131, 75}, {Format::RGBA, 64, 48},
@@ -264,7 +263,7 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
     const bool rgb = geometry.format == Format::RGBA || geometry.format == Format::GBR;
     for (Reference reference :
          {Reference::previous, Reference::first, Reference::background, Reference::mog2, Reference::median}) {
-      // Of the plan before: where it has compared none yet, there is the less to take over.
+      // The frames that the earlier plan compares. After 0 or 1, there is less to take over.
       for (int frames : {0, 1, 5}) {
         diff::Params before = random_params(random, geometry.width, geometry.height);
         before.reference = reference;
@@ -273,7 +272,7 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
         after.interval = before.interval;
         after.learning_rate = before.learning_rate;
         after.analysis_scale = before.analysis_scale;
-        after.light_change_ratio = before.light_change_ratio = 0;  // would restart at different frames
+        after.light_change_ratio = before.light_change_ratio = 0;  // it would restart at different frames
         if (geometry.format != Format::GRAY8 && (!rgb || reference == Reference::mog2))
           after.luma_only = before.luma_only;
         if (reference == Reference::background)  // threshold 0 is another model
@@ -305,11 +304,10 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
   }
 }
 
-/// The background moves on at the new rate.
 TEST_P(DiffPlans, ContinuesAtAnotherRate) {
   diff::Params params = params_of(Reference::background, Output::difference);
   const Geometry geometry{Format::NV12, 70, 40};
-  const auto plan = plan_for(backend, params, geometry);  // begins with the frame that the other has as its background
+  const auto plan = plan_for(backend, params, geometry);  // its first frame is the background of the other plan
   params.learning_rate = 1;
   const auto fast = plan_for(backend, params, geometry);
   params.learning_rate = 0.02;
@@ -321,8 +319,8 @@ TEST_P(DiffPlans, ContinuesAtAnotherRate) {
   for (unsigned seed : {4, 5, 6}) EXPECT_TRUE(submit(*plan, seed).bytes() == submit(*slow, seed).bytes()) << seed;
 }
 
-/// The smallest step of a median is one unit of the fixed point: 256 frames for an 8-bit step of 8-bit samples. (The
-/// sweeps have larger steps.)
+/// The smallest step of a median is one unit of its fixed point: 256 frames for one step of 8-bit samples. The sweeps
+/// test larger steps.
 TEST_P(DiffPlans, AMedianMovesAtAnyRateAboveZero) {
   diff::Params params = params_of(Reference::median, Output::none);
   params.learning_rate = 1e-9;
@@ -332,12 +330,12 @@ TEST_P(DiffPlans, AMedianMovesAtAnyRateAboveZero) {
     Picture src(geometry);
     src.change(src.format().components[0], [&](int, int, int) { return frame == 0 ? 100 : 103; });
     run(backend, *plan, src);
-    // The background moved by a step after 127 steps of 1/256, because it is rounded.
+    // Rounding moves the background by a step after 127 steps of 1/256.
     EXPECT_EQ(plan->result().mean_difference, frame == 0 ? 0 : frame < 129 ? 3 : frame < 385 ? 2 : 1) << frame;
   }
 }
 
-/// A still picture with noise, which becomes brighter with frame `cut`.
+/// A still picture with noise that becomes brighter at frame `cut`.
 Picture before_and_after(const Geometry& geometry, int frame, int cut) {
   Picture picture = make_picture(geometry, 5, Data::checkerboard);
   Random random(unsigned(frame) + 1);
@@ -349,8 +347,8 @@ Picture before_and_after(const Geometry& geometry, int frame, int cut) {
   return picture;
 }
 
-/// After a switch of the light, a mixture is as one that begins with that frame. (The sweeps have the other
-/// references.)
+/// After a switch of the light, a mixture equals a mixture that starts with that frame. The sweeps test the other
+/// references.
 TEST_P(DiffPlans, MixturesRestartWhenLightIsSwitched) {
   constexpr int cut = 5;
   for (Format format :
@@ -385,7 +383,7 @@ TEST_P(DiffPlans, MixturesRestartWhenLightIsSwitched) {
   }
 }
 
-/// The plan that takes over knows when the reference began, though it does not look for light itself.
+/// The second plan knows when the reference began, even if it does not look for changes of the light itself.
 TEST_P(DiffPlans, ContinuesAfterASwitchOfTheLight) {
   constexpr int cut = 4;
   for (Reference reference : {Reference::previous, Reference::mog2}) {
@@ -413,7 +411,7 @@ TEST_P(DiffPlans, ContinuesAfterASwitchOfTheLight) {
   }
 }
 
-/// A plan restarts if it keeps other data than the plan before it.
+/// A plan restarts if its data differ in kind from the data of the previous plan.
 TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
   struct Change {
     const char* what;
@@ -457,7 +455,7 @@ TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
   }
 }
 
-/// Results of frames that are in flight together stay apart.
+/// Results of frames in flight do not affect each other.
 TEST_P(DiffPlans, ResultsInFlight) {
   diff::Params params = reference::without_light();
   params.in_flight = 4;
@@ -481,7 +479,7 @@ TEST_P(DiffPlans, ResultsInFlight) {
   }
 }
 
-/// Plans may get the memory of earlier ones, in which the results of those still lie.
+/// A plan may get the memory of an earlier plan, which still holds old results.
 TEST_P(DiffPlans, ResultsDoNotComeFromAnEarlierPlan) {
   diff::Params params = reference::without_light();
   params.in_flight = 4;
@@ -497,7 +495,7 @@ TEST_P(DiffPlans, ResultsDoNotComeFromAnEarlierPlan) {
   }
 }
 
-/// Against OpenCV itself: absdiff, threshold, morphologyEx.
+/// Compares with OpenCV's absdiff, threshold and morphologyEx.
 TEST_P(DiffPlans, EqualsOpenCV) {
   const Geometry geometry{Format::GRAY8, 333, 211};
   for (int radius : {0, 1, 2, 5, 16}) {
@@ -533,7 +531,7 @@ TEST_P(DiffPlans, BoxesAreDrawn) {
       const auto plan = plan_for(backend, params, geometry);
       Random random{unsigned(format)};
       std::vector<diff::MotionRegion> regions;
-      for (int i = 0; i < 23; ++i) {  // more than one launch holds
+      for (int i = 0; i < 23; ++i) {  // more than fit in one launch
         Rect box{random.below(width), random.below(height), 1, 1};
         box.width = random.between(1, width - box.x);
         box.height = random.between(1, height - box.y);
@@ -550,7 +548,7 @@ TEST_P(DiffPlans, BoxesAreDrawn) {
   }
 }
 
-/// Shadows of a wall in any colour, on all models, and a dark object of another colour.
+/// Shadows on walls of any colour must be dropped by all models. A dark object of another colour is kept.
 TEST_P(DiffPlans, DropsShadows) {
   for (Format format :
        {Format::NV12, Format::RGBA, Format::Y444, Format::YUY2, Format::P010_10LE, Format::GBR, Format::UYVY}) {
@@ -599,7 +597,7 @@ TEST_P(DiffPlans, DropsShadows) {
 }
 INSTANTIATE_FOR_BACKENDS(DiffPlans);
 
-/// A scene for the mixture: noise about a picture, and a block that walks through it.
+/// A scene for the mixture: noise around a picture, and a block that moves through it.
 Picture scene(Picture picture, int frame) {
   Random random(unsigned(frame) + 1);
   const int max = picture.format().max_value(), step = std::max(1, max / 128);
@@ -614,7 +612,6 @@ Picture scene(Picture picture, int frame) {
   return picture;
 }
 
-/// The same masks, differences and counts on both backends.
 class MixtureBackends : public testing::TestWithParam<Format> {};
 
 TEST_P(MixtureBackends, CudaEqualsCpu) {
@@ -644,7 +641,7 @@ INSTANTIATE_FOR_EACH_FORMAT(MixtureBackends);
 
 class Mixture : public OnBackend {};
 
-/// Noise becomes background; the block stays foreground.
+/// Noise becomes background; the block remains foreground.
 TEST_P(Mixture, FindsWhatMoves) {
   for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::YUY2, Format::P010_10LE, Format::GBR}) {
     diff::Params params = params_of(Reference::mog2, Output::none);
@@ -662,7 +659,7 @@ TEST_P(Mixture, FindsWhatMoves) {
 }
 
 #if CUDAVISION_TEST_MOG2
-/// Against OpenCV's own, where its library is installed.
+/// Compares with OpenCV's MOG2 if its library is installed.
 TEST_P(Mixture, EqualsOpenCV) {
   struct Case {
     Format format;
@@ -676,7 +673,7 @@ TEST_P(Mixture, EqualsOpenCV) {
         Case{Format::GRAY8, CV_8UC1, 500, 40, 0.05}, Case{Format::GRAY8, CV_8UC1, 1, 9, -1},
         Case{Format::RGB, CV_8UC3, 500, 16, 0}, Case{Format::RGB, CV_8UC3, 500, 16, -1, 0.5},
         Case{Format::RGB, CV_8UC3, 500, 30, -1, 0.8}, Case{Format::GRAY8, CV_8UC1, 500, 16, -1, 0.5},
-        Case{Format::GRAY8, CV_8UC1, 500, 16, 0.9}}) {  // at 1 theirs forgets everything before each frame
+        Case{Format::GRAY8, CV_8UC1, 500, 16, 0.9}}) {  // at 1, OpenCV forgets everything before each frame
     diff::Params params = params_of(Reference::mog2, Output::mask);
     params.open_radius = 0;
     params.history = history;
@@ -701,7 +698,7 @@ TEST_P(Mixture, EqualsOpenCV) {
       mixture->apply(mat_of(src, type), mask, learning_rate);
       shadows += cv::countNonZero(mask == 127);
       mask.setTo(0, mask == 127);
-      if (i == 0) continue;  // theirs is all foreground, ours compares with nothing yet
+      if (i == 0) continue;  // OpenCV's first mask is all foreground; cudadiff has nothing to compare with yet
       cv::extractChannel(mat_of(out, type), got, 0);
       foreground += cv::countNonZero(mask);
       unlike += cv::countNonZero(mask != got);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What changed pixels enclose (kernels/diff/enclosed.hpp), against the slow search of the reference along rows
+// Compares the search for enclosed pixels (kernels/diff/enclosed.hpp) with the slow search of the reference along rows
 // and columns.
 #include "kernels/diff/enclosed.hpp"
 
@@ -15,7 +15,7 @@ struct Mask {
   int width, height;
   reference::Adaptive::Mask pixels;
 
-  /// The word that begins at pixel (32·word_x, y).
+  /// The word that begins at pixel (32 · word_x, y).
   std::uint32_t word(int word_x, int y) const {
     std::uint32_t word = 0;
     for (int i = 0; i < 32 && y >= 0 && y < height; ++i)

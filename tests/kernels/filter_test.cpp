@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests of the parts that all filters share: borders, regions, plans and streams.
+// Tests what all filters share: borders, regions, plans and streams.
 #include <limits>
 #include <thread>
 
@@ -42,13 +42,13 @@ TEST(Threads, AreAsManyAsTheWorkIsWorth) {
   EXPECT_EQ(cpu::parts_of(cpu::analysis_work(1920 * 1080, 9), rows), 8);
   EXPECT_EQ(cpu::parts_of(cpu::analysis_work(0, 9), rows), 1);
 #endif
-  EXPECT_EQ(cpu::parts_of(cpu::analysis_work(1920 * 1080, 9), 3), 3);  // no more than there are rows
+  EXPECT_EQ(cpu::parts_of(cpu::analysis_work(1920 * 1080, 9), 3), 3);  // at most one part per row
   EXPECT_EQ(cpu::parts_of(cpu::analysis_work(1920 * 1080, 9), 0), 1);
   cv::setNumThreads(1);
   EXPECT_EQ(cpu::parts_of(cpu::analysis_work(1920 * 1080, 9), rows), 1);
 
   cv::setNumThreads(8);
-  for (const double work : {0.0, 1e7}) {  // each row once, and a small loop in this thread
+  for (const double work : {0.0, 1e7}) {  // each row is processed once; a small loop runs in this thread
     std::vector<int> seen(rows);
     std::vector<std::thread::id> where(rows);
     cpu::for_ranges(rows, {work, 1e6}, [&](int begin, int end) {
@@ -117,7 +117,7 @@ TEST(Region, SetRectsCoverTheSamplesOfTheirPixels) {
   }
 }
 
-/// Coordinates up to the ends of int: no sum overflows.
+/// Coordinates up to the limits of int must not overflow.
 TEST(Region, AnyRectanglesIntersect) {
   constexpr int most = std::numeric_limits<int>::max(), least = std::numeric_limits<int>::min();
   const auto expect = [](const Rect& a, const Rect& b, const Rect& common) {
@@ -148,8 +148,8 @@ convolve::Params some_convolve() {
 
 class Plans : public OnBackend {};
 
-/// Two plans of each operation with different parameters run at the same time, on two threads,
-/// and on CUDA on two streams.
+/// Two plans of each operation with different parameters run at the same time on two threads, and on two streams with
+/// CUDA.
 TEST_P(Plans, DoNotDisturbEachOther) {
   const Geometry geometry{Format::RGBA, 1280, 720};
   gaussian::Params blur = wide_gaussian, little_blur;
@@ -188,7 +188,6 @@ TEST_P(Plans, RowsMayLieFarApart) {
   expect_far_rows_found(backend, sharpen);
 }
 
-/// The largest allowed width and height.
 TEST_P(Plans, LongestSides) {
   for (const Geometry& geometry : longest_frames) {
     const Case c{geometry, {}, {}, {}, Data::random};
@@ -211,7 +210,7 @@ TEST_P(Plans, CopyFilterIgnoresTheRegion) {
 
 INSTANTIATE_FOR_BACKENDS(Plans);
 
-/// Tests the harness itself: it detects one changed byte between rows, around planes, or in a sample.
+/// Tests the harness itself: it must detect one changed byte between rows, around planes, or in a sample.
 TEST(Harness, SeesEveryStrayByte) {
   for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::YUY2, Format::P010_10LE}) {
     const Picture expected = make_picture({format, 5, 4}, 1, Data::random, {1, 2, 1});

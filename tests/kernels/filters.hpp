@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the templates of harness.hpp call for gaussian and convolve. Included before harness.hpp.
+// Functions that the templates of harness.hpp call for gaussian and convolve. Include this file before harness.hpp.
 #pragma once
 
 #include <sstream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Compares the format table, the reference's list of formats and GStreamer's definitions.
+// Compares the format table with the reference's list of formats and with GStreamer's definitions.
 #include <gst/video/video.h>
 
 #include <map>
@@ -24,7 +24,7 @@ void expect_component(const Component& c, int plane, int offset, int step, int s
   EXPECT_EQ(c.shift_y, shift_y) << what;
 }
 
-/// GStreamer's definition; nullptr if its version does not have the format.
+/// GStreamer's definition; nullptr if the installed version lacks the format.
 const GstVideoFormatInfo* known_format(const Definition& definition) {
   const GstVideoFormat known = gst_video_format_from_string(definition.name);
   if (known != GST_VIDEO_FORMAT_UNKNOWN) return gst_video_format_get_info(known);
@@ -51,15 +51,15 @@ TEST(Formats, ReferenceEqualsGStreamer) {
       const std::string what = std::string(definition.name) + " component " + std::to_string(i);
       const Component* c = definition.find(roles[i]);
       ASSERT_TRUE(c) << what;
-      // GStreamer's numbers do not say where bits and words of such formats are; see UnpacksAsGStreamer. VYUY has
-      // the numbers of UYVY, although its functions read Cr first.
+      // For such formats GStreamer's numbers do not say where bits and words are; UnpacksAsGStreamer tests this. VYUY
+      // has the numbers of UYVY, although its functions read Cr first.
       if (definition.unpacked || format == Format::VYUY) {
         EXPECT_EQ(c->shift_x, int(gst->w_sub[i])) << what;
         EXPECT_EQ(c->shift_y, int(gst->h_sub[i])) << what;
         EXPECT_EQ(c->fields.empty() ? definition.depth : c->fields[0].bits, int(gst->depth[i])) << what;
         continue;
       }
-      // GStreamer's table says byte 1 for Cr of P010 and P016, although its pack functions write the second word.
+      // GStreamer's table puts Cr of P010 and P016 at byte 1, although its pack functions write the second word.
       const bool odd_entry = definition.sample_bytes() == 2 && gst->poffset[i] % 2;
       expect_component(*c, gst->plane[i], gst->poffset[i] + odd_entry, gst->pixel_stride[i], gst->w_sub[i],
                        gst->h_sub[i], what);
@@ -69,7 +69,7 @@ TEST(Formats, ReferenceEqualsGStreamer) {
   }
 }
 
-/// Lets GStreamer unpack a row of random samples, and compares the upper bits of what it finds.
+/// GStreamer unpacks a row of random samples. The upper bits of the results must be equal.
 TEST(Formats, UnpacksAsGStreamer) {
   for (Format format : all_formats()) {
     const Definition& definition = reference::definition(format);
@@ -140,8 +140,8 @@ TEST(Formats, TableEqualsReference) {
   EXPECT_EQ(find_format(""), nullptr);
 }
 
-/// The lists of libgstcuda (GST_CUDA_FORMATS). Memory of other formats cannot be allocated on a GPU. All formats of the
-/// lists are here.
+/// Lists GST_CUDA_FORMATS of each libgstcuda version. Memory of other formats cannot be allocated on a GPU. The table
+/// must contain all listed formats.
 TEST(Formats, CudaAllocatesTheFormatsOfItsLibrary) {
   const std::vector<std::pair<int, std::vector<const char*>>> lists = {
       {22, {"I420",       "YV12",      "NV12", "NV21", "P010_10LE", "P016_LE", "I420_10LE",
@@ -176,8 +176,8 @@ TEST(Formats, ExtentHoldsTheSamples) {
   }
 }
 
-/// CUDA kernels that compute all sets of a format are made for these channels, and have at most three jobs beside that
-/// of a plane of alpha.
+/// A CUDA kernel that computes all sets of a format is built for these channels. It has at most three jobs besides the
+/// alpha plane.
 TEST(Formats, KernelsHaveTheChannelsOfTheSets) {
   for (const FormatInfo& row : formats()) {
     EXPECT_LE(row.color_sets(), 3) << row.name;

@@ -19,7 +19,7 @@ TEST(GaussianWeights, ReferenceIsTheImpulseResponseOfOpenCV) {
     for (double sigma : sigmas) {
       for (int type : {CV_8U, CV_16U}) {
         const int bits = type == CV_8U ? 8 : 16;
-        // A square, because OpenCV drops taps along an axis of one sample.
+        // The picture is a square, because OpenCV ignores taps along an axis of length one.
         cv::Mat impulse = cv::Mat::zeros(n, n, type);
         impulse.row(n / 2).setTo((1 << bits) - 1);
         impulse.colRange(0, n / 2) = 0;
@@ -61,7 +61,6 @@ using gaussian::SetSchedule;
 using gaussian::SetWork;
 using gaussian::Workers;
 
-/// The segments of one set, block by block, as its warps compute them.
 std::vector<std::pair<int, Segment>> segments_of(const Schedule& schedule, int set, int sets, const SetWork& work,
                                                  int warps) {
   const SetSchedule& from = schedule.sets[set];
@@ -76,7 +75,7 @@ std::vector<std::pair<int, Segment>> segments_of(const Schedule& schedule, int s
   return segments;
 }
 
-/// Every row of every strip in exactly one segment, edge strips first, no segment longer than allowed.
+/// Every row of every strip must be in exactly one segment. Edge strips come first, and no segment is too long.
 void expect_complete(const Schedule& schedule, int set, int sets, const SetWork& work, const Workers& workers) {
   std::vector<std::vector<int>> times(std::size_t(work.strips()), std::vector<int>(std::size_t(work.y1 - work.y0)));
   int last_edge = -1, first_inner = schedule.blocks;
@@ -114,7 +113,7 @@ TEST(GaussianSchedule, CoversEveryRowOfEveryStripOnce) {
       set.x0 = random.below(2) ? random.below(set.row_bytes) : 0;
       set.x1 = random.below(2) ? random.between(set.x0 + 1, set.row_bytes) : set.row_bytes;
       set.y0 = random.below(2) ? random.below(height) : 0;
-      set.y1 = random.below(8) ? random.between(set.y0 + 1, height) : set.y0;  // or nothing to compute
+      set.y1 = random.below(8) ? random.between(set.y0 + 1, height) : set.y0;  // some sets have nothing to compute
       set.lead = 8 * random.below(20);
       set.all_edges = random.below(4) == 0;
       set.width = gaussian::strip_bytes * (i % 2 ? 1 : 4);
@@ -138,7 +137,7 @@ TEST(GaussianSchedule, CoversEveryRowOfEveryStripOnce) {
 
 TEST(GaussianSchedule, HasNoBlocksForNothing) { EXPECT_EQ(gaussian::make_schedule({}, 3, Workers{}).blocks, 0); }
 
-/// More slots than short segments need: the schedule takes the shortest segments. One slot: it takes the longest ones.
+/// With more slots than short segments need, the schedule uses the shortest segments; with one slot, the longest.
 TEST(GaussianSchedule, SpreadsOverTheDevice) {
   std::array<SetWork, max_sets> work;
   work[0] = {7680, 0, 7680, 0, 4320, 8, false};
@@ -148,8 +147,8 @@ TEST(GaussianSchedule, SpreadsOverTheDevice) {
   EXPECT_GT(gaussian::make_schedule(work, 1, workers).sets[0].steps, 32);
 }
 
-/// P010 at 8K takes two waves. They have places for a ninth segment of each strip of luma, so these segments are
-/// shorter than rows of chroma.
+/// P010 at 8K takes two waves, which have room for a ninth segment per luma strip. These segments are therefore shorter
+/// than rows of chroma.
 TEST(GaussianSchedule, FillsTheLastWave) {
   std::array<SetWork, max_sets> work;
   work[0] = {15360, 0, 15360, 0, 4320, 16, false, 256};
@@ -161,15 +160,15 @@ TEST(GaussianSchedule, FillsTheLastWave) {
   EXPECT_LE(schedule.blocks, 2 * workers.slots);
 }
 
-/// Only samples of 16 bits have longer segments at the sides; pixels of four bytes do not.
+/// Only 16-bit samples have longer segments at the sides; four-byte pixels do not.
 TEST(GaussianSchedule, HasShortSegmentsAtTheSidesOfPixels) {
   EXPECT_EQ(gaussian::strip_edge_percent(gaussian::pixel_bytes), gaussian::tuning.strip_edge_percent);
   EXPECT_EQ(gaussian::strip_edge_percent(1), gaussian::tuning.strip_edge_percent);
   EXPECT_EQ(gaussian::strip_edge_percent(2), gaussian::tuning.strip_edge_percent_16);
 }
 
-/// Every window has a kernel that holds it: the first fitting shape, or the kernel for large windows,
-/// in the memory of a block.
+/// Every window has a kernel that fits in the memory of a block: the first shape that is large enough, or the kernel
+/// for large windows.
 TEST(GaussianSchedule, FindsAKernelForEveryRadius) {
   const auto check = [](int sample_bytes, const auto& shapes) {
     for (int channels = 1; channels <= 4; ++channels)
@@ -241,7 +240,7 @@ INSTANTIATE_FOR_RUNNERS(GaussianOpenCV);
 
 class GaussianSweep : public OnBackendWithFormat {};
 
-/// Every format with every size, every number of taps along each axis and every border.
+/// Every format with every size, border and number of taps along each axis.
 TEST_P(GaussianSweep, EqualsReference) {
   const int f = int(format);
   Random random(unsigned(f) + 100);
@@ -255,12 +254,12 @@ TEST_P(GaussianSweep, EqualsReference) {
   }
 }
 
-/// Taps that follow sigma, and sums at the upper end of the range.
+/// Taps derived from sigma, and sums at the upper end of the range.
 TEST_P(GaussianSweep, TapsFromSigmaAndExtremes) {
   Random random(unsigned(format) + 200);
   for (Data data : {Data::random, Data::max, Data::checkerboard}) {
     for (double sigma :
-         {0.3, 1.0, 2.2, 5.0, 20.0, 31.8, 42.4, gaussian::max_sigma}) {  // from the last three on, all taps there are
+         {0.3, 1.0, 2.2, 5.0, 20.0, 31.8, 42.4, gaussian::max_sigma}) {  // from the last three on, all taps are used
       gaussian::Params params{0, 0, sigma, random.between(1, 40) * 0.25};
       params.border = borders[random.below(extrapolating_borders)].value;
       params.border_value.fill(std::uint16_t(info(format).max_value()));
@@ -279,7 +278,7 @@ TEST_P(GaussianLarge, EqualsReference) {
 }
 
 /// Segments of several steps. The last ones end below the frame by different numbers of rows. Each format has two
-/// borders, counted by its place, so that all formats together have each border.
+/// borders, chosen by its index, so that all formats together cover every border.
 TEST_P(GaussianLarge, BordersEqualReference) {
   static_assert(extrapolating_borders <= 7, "five formats have the borders 0 to 4 and 2 to 6");
   const int place = int(std::find(main_formats.begin(), main_formats.end(), format) - main_formats.begin());
@@ -295,8 +294,8 @@ INSTANTIATE_FOR_FORMATS(GaussianLarge, main_formats);
 
 class GaussianPacked : public OnBackendWithFormat {};
 
-/// Luma and chroma of packed 4:2:2 are computed together, with different weights.
-/// Small sigmas leave one of them unchanged.
+/// Luma and chroma of packed 4:2:2 are computed together with different weights. Small sigmas leave one of them
+/// unchanged.
 TEST_P(GaussianPacked, EqualsReference) {
   Random random(unsigned(format) + 300);
   for (int width : {1, 2, 3, 5, 64, 129, 258, 515, 1023, 1280})

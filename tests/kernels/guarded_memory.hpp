@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Device memory with unmapped addresses on both sides. A kernel that reads or writes there fails with an illegal
-// address, instead of finding whatever another allocation holds.
+// address, instead of silently using another allocation.
 //
 //   reserved addresses   | unmapped | mapped: whole pages of the device | unmapped |
 //   first placement                 |memory|
 //   second placement                                           |memory|
 //
-// Placements alternate, because memory seldom fills whole pages (2 MiB). At the second one up to 255 bytes behind the
-// memory are mapped, since it begins at a multiple of 256. For one device and one thread.
-// Only for files that are built with CUDA.
+// Placements alternate, because memory seldom fills whole pages (2 MiB). In the second placement up to 255 mapped bytes
+// follow the memory, because it begins at a multiple of 256. Use it with one device and one thread, and only in files
+// built with CUDA.
 #pragma once
 
 #include <cuda.h>
@@ -18,12 +18,11 @@
 #include <map>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 namespace cudavision::test {
 
-/// The driver's functions for virtual memory. The tests are not linked with the driver,
-/// which a machine without a GPU lacks.
+/// The driver's functions for virtual memory, loaded at run time: the tests are not linked with the driver, because a
+/// machine without a GPU lacks it.
 struct VirtualMemory {
   decltype(&cuMemGetAllocationGranularity) granularity;
   decltype(&cuMemAddressReserve) reserve;
@@ -58,10 +57,10 @@ struct VirtualMemory {
 
 class GuardedMemory {
  public:
-  /// `bytes` of memory of the current device, at a multiple of 256. Throws std::runtime_error if there is not enough.
+  /// Allocates `bytes` on the current device, at a multiple of 256. Throws std::runtime_error if memory runs out.
   explicit GuardedMemory(std::size_t bytes) {
     static unsigned number = 0;
-    // So that source and destination, which come in pairs, have both placements.
+    // Source and destination come in pairs. This sequence gives each of them both placements.
     const bool at_end = (number ^ number >> 1) & 1;
     ++number;
     pages_ = take((bytes + page() - 1) / page() * page());
@@ -78,7 +77,7 @@ class GuardedMemory {
     CUdeviceptr begin;
     std::size_t bytes;
   };
-  // Bytes of pages that are used again: mapping takes long.
+  // Limit for pages that are kept for reuse, because mapping is slow.
   static constexpr std::size_t most_kept = std::size_t(64) << 20;
 
   static void must(CUresult result) {
@@ -94,7 +93,7 @@ class GuardedMemory {
   }
   static std::size_t page() {
     static const std::size_t bytes = [] {
-      cudaFree(nullptr);  // makes the context
+      cudaFree(nullptr);  // creates the context
       std::size_t found = 0;
       const CUmemAllocationProp of = properties();
       must(VirtualMemory::get().granularity(&found, &of, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
@@ -103,7 +102,7 @@ class GuardedMemory {
     return bytes;
   }
   static std::multimap<std::size_t, CUdeviceptr>& kept() {
-    static std::multimap<std::size_t, CUdeviceptr> pages;  // never unmapped, because the driver may end first
+    static std::multimap<std::size_t, CUdeviceptr> pages;  // never unmapped, because the driver may shut down first
     return pages;
   }
 
@@ -122,7 +121,7 @@ class GuardedMemory {
     must(driver.create(&memory, bytes, &of, 0));
     must(driver.reserve(&reserved, bytes + 2 * page(), 0, 0, 0));
     must(driver.map(reserved + page(), bytes, 0, memory, 0));
-    must(driver.release(memory));  // it stays as long as it is mapped
+    must(driver.release(memory));  // the mapping keeps it alive
     must(driver.set_access(reserved + page(), bytes, &access, 1));
     return {reserved + page(), bytes};
   }

@@ -48,7 +48,7 @@ class DeviceBytes {
   explicit DeviceBytes(const std::vector<std::uint8_t>& bytes) : memory_(bytes.size()), size_(bytes.size()) {
     must(cudaMemcpy(data(), bytes.data(), size_, cudaMemcpyHostToDevice));
   }
-  ~DeviceBytes() { cudaDeviceSynchronize(); }  // cudaFree() would also wait
+  ~DeviceBytes() { cudaDeviceSynchronize(); }  // cudaFree() would wait, too
   DeviceBytes(const DeviceBytes&) = delete;
 
   void* data() const { return memory_.data(); }
@@ -179,7 +179,7 @@ void in_threads(int count, const std::function<void(int)>& work) {
 
 namespace {
 
-/// Reserved address space. The test uses only some of its rows.
+/// Reserves a large address range, of which the test uses only some rows.
 class FarRows {
  public:
   static constexpr std::size_t pitch = std::size_t(64) << 20;
@@ -206,10 +206,7 @@ class FarRows {
   FarRows(const FarRows&) = delete;
 
   Plane plane() const { return {data_, std::ptrdiff_t(pitch)}; }
-  void copy_from(const Plane& other) { copy(plane(), other); }
-  void copy_to(const Plane& other) const { copy(other, plane()); }
-
- private:
+  /// One of the planes is plane().
   void copy(const Plane& to, const Plane& from) const {
 #if CUDAVISION_CUDA
     if (backend_ == Backend::cuda) {
@@ -223,6 +220,7 @@ class FarRows {
                   width_);
   }
 
+ private:
   Backend backend_;
   int width_, height_;
   void* data_ = nullptr;
@@ -234,13 +232,13 @@ Picture run_far_apart(Backend backend, const Work& work, const Picture& src) {
   const Geometry& geometry = src.geometry();
   Picture from = src, to(geometry);
   FarRows far_src(backend, geometry.width, geometry.height), far_dst(backend, geometry.width, geometry.height);
-  far_src.copy_from(from.at(from.bytes().data()).planes[0]);
+  far_src.copy(far_src.plane(), from.at(from.bytes().data()).planes[0]);
   const Status status = work({geometry, {far_src.plane()}}, {geometry, {far_dst.plane()}}, Queue{});
   EXPECT_TRUE(status.ok()) << status.message();
 #if CUDAVISION_CUDA
   if (backend == Backend::cuda) must(cudaDeviceSynchronize());
 #endif
-  far_dst.copy_to(to.at(to.bytes().data()).planes[0]);
+  far_dst.copy(to.at(to.bytes().data()).planes[0], far_dst.plane());
   return to;
 }
 
@@ -304,8 +302,8 @@ Region random_region(Random& random, int width, int height) {
     return rect;
   };
   for (int i = random.below(4); i > 0; --i) region.rects.push_back(box());
-  if (random.below(4) == 0) region.rects.push_back({width, 0, 8, 8});  // beyond the frame
-  if (random.below(4) == 0) region.rects.push_back({0, 0, -3, 5});     // of no size
+  if (random.below(4) == 0) region.rects.push_back({width, 0, 8, 8});  // outside the frame
+  if (random.below(4) == 0) region.rects.push_back({0, 0, -3, 5});     // empty
   if (random.below(8) == 0) region.rects.push_back({1, 1, 2147483647, 2147483647});
   for (int i = std::max(0, random.below(5) - 2); i > 0; --i) region.ellipses.push_back(box());
   for (int i = std::max(0, random.below(5) - 2); i > 0; --i) {
@@ -370,8 +368,8 @@ std::string describe(const Geometry& geometry, const Layout& src, const Layout& 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
 #if CUDAVISION_CPU
-  cudavision::cpu::split_all_loops(true);  // the pictures of tests are small
-  // --lanes=N: with functions for fewer lanes than this processor has.
+  cudavision::cpu::split_all_loops(true);  // the pictures in tests are too small for threads otherwise
+  // --lanes=N uses functions for fewer lanes than this processor has.
   if (argc > 1 && std::strncmp(argv[1], "--lanes=", 8) == 0) {
     const int most = std::atoi(argv[1] + 8);
     if (most >= cudavision::cpu::most_lanes()) {

@@ -22,33 +22,32 @@ using reference::Grid;
 using reference::Layout;
 using reference::Picture;
 
-/// The reason why this build or this machine cannot run the backend. nullptr: it can.
+/// Why this build or machine cannot run the backend; nullptr if it can.
 const char* unavailable(Backend backend);
 #define SKIP_UNLESS_AVAILABLE(backend) \
   if (const char* why = ::cudavision::test::unavailable(backend)) GTEST_SKIP() << why
 
-/// The contents of a picture. `random` is noise over the full range; zero, max and checkerboard make sums at both ends
-/// of the range; `flat` has one value for each component, so that sums cancel; `faint` is noise about the middle, so
-/// that sums stay in the range. `ones` and `words` also set bits outside the samples: all of them, or random ones.
+/// The contents of a picture. `random` is noise over the full range. zero, max and checkerboard make sums at both ends
+/// of the range. `flat` has one value per component, so that sums cancel. `faint` is noise around the middle, so that
+/// sums stay in range. `ones` and `words` also set the bits outside the samples, to ones or at random.
 enum class Data { random, zero, max, checkerboard, flat, faint, ones, words };
 Picture make_picture(const Geometry& geometry, unsigned seed, Data data = Data::random, Layout layout = {});
 
-/// The work of a plan, from a source to a destination.
+/// The work of a plan from a source to a destination.
 using Work = std::function<Status(const Image& src, const Image& dst, Queue queue)>;
 
-/// Runs a filter on one picture, in the backend's memory and on its own stream.
+/// Runs a filter on one picture, in the memory of the backend and on its own stream.
 class Job {
  public:
-  /// `dst` gives the initial bytes and the layout of the destination.
+  /// `dst` provides the initial bytes and the layout of the destination.
   Job(Backend backend, const Picture& src, const Picture& dst);
   ~Job();
-  /// Submits without waiting.
   Status submit(const Work& work);
   Status submit(Filter& filter, const Region& region = {}) {
     return submit(
         [&](const Image& src, const Image& dst, Queue queue) { return filter.submit(src, dst, region, queue); });
   }
-  /// Waits and returns the destination. Fails the test if the source changed.
+  /// Waits and returns the destination. The test fails if the source changed.
   Picture finish();
 
  private:
@@ -58,15 +57,13 @@ class Job {
   std::unique_ptr<Device> device_;
 };
 
-/// Runs work that has no destination.
 void run_on(Backend backend, const Picture& src, const std::function<Status(const Image& src, Queue queue)>& work);
-/// Runs a filter. The destination has the layout of the source.
 Picture run_filter(Filter& filter, Backend backend, const Picture& src, const Region& region = {});
 
-/// Calls work(0) … work(count − 1) at the same time, each on its own thread.
+/// Calls work(0) to work(count − 1) at the same time, each on its own thread.
 void in_threads(int count, const std::function<void(int)>& work);
 
-/// Bytes in a backend's memory.
+/// Bytes in the memory of a backend.
 class Bytes {
  public:
   Bytes(Backend backend, std::vector<std::uint8_t> bytes);
@@ -106,7 +103,7 @@ std::string check(Backend backend, const Params& params, const Picture& src, con
   return expected.difference(actual, tolerance(params, src.geometry().format));
 }
 
-/// Compares a filter with the reference where rows lie far apart.
+/// Compares a filter with the reference on rows that lie far apart.
 template <typename Params>
 void expect_far_rows_found(Backend backend, const Params& params) {
   const Picture src = make_picture({Format::GRAY8, 90, 50}, 2);
@@ -132,17 +129,16 @@ class Random {
   std::mt19937 engine_;
 };
 
-/// How often a sweep runs through its sizes, each time with other random cases: CUDAVISION_TEST_ROUNDS, or 2.
+/// How many rounds a sweep makes through its sizes, each with other random cases: CUDAVISION_TEST_ROUNDS, or 2.
 int rounds();
-/// The sizes of the sweeps: tiny, odd, near the size of a tile, and wider or higher than any tile.
+/// The sizes of the sweeps: tiny, odd, close to the size of a tile, and wider or taller than any tile.
 extern const std::vector<std::pair<int, int>> sizes;
-/// Frames with the largest allowed width or height.
 extern const std::vector<Geometry> longest_frames;
-/// Memory layouts, from tight and aligned to badly aligned.
+/// Memory layouts: tight, aligned, and badly aligned ones.
 extern const std::vector<Layout> layouts;
 BorderValue random_border_value(Random& random, Format format);
-/// Draws a region: mostly the whole frame, otherwise the inside or outside of rectangles, ellipses and polygons. They
-/// may be odd, overlap, or extend beyond the frame; polygons may cross themselves.
+/// Returns a random region: mostly the whole frame, otherwise the inside or outside of rectangles, ellipses and
+/// polygons. Shapes may be odd, overlap, or extend beyond the frame. Polygons may cross themselves.
 Region random_region(Random& random, int width, int height);
 
 /// One case of a sweep: everything except the parameters of the operation.
@@ -162,8 +158,8 @@ void expect_reference(Backend backend, const Params& params, const Case& c, unsi
   EXPECT_EQ(wrong, "") << describe(c.geometry, c.src, c.dst, c.region, c.data) << "\n" << describe(params);
 }
 
-/// Fails unless validate() and make() of both backends refuse `good` with each of the values in the property, and name
-/// the property. `part` is the member, or makes one of the parameters and a value.
+/// Checks that validate() and make() of both backends refuse `good` with each value in the property, and name the
+/// property. `part` is the member, or a function that sets the value in the parameters.
 template <typename Params, typename Part>
 void expect_refused(const Params& good, const std::string& property, const std::vector<double>& values, Part part) {
   for (double value : values) {
@@ -187,15 +183,15 @@ constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN(),
                  infinite = std::numeric_limits<double>::infinity();
 
 std::vector<Format> all_formats();
-/// Those that the kernels of operations see: without those that are unpacked.
+/// The formats that kernels of operations see, without those that are unpacked first.
 std::vector<Format> kernel_formats();
 
-/// Whether so many pieces cover a length, and one less would not.
+/// Whether this many pieces cover a length and one less does not.
 inline bool just_cover(int pieces, int size, int length) {
   return pieces * size >= length && (pieces - 1) * size < length;
 }
 
-/// The code to compare with OpenCV: a backend, or the reference itself (no backend).
+/// The code to compare with OpenCV: a backend, or the reference (no backend).
 struct Runner {
   const char* name;
   std::optional<Backend> backend;
@@ -212,13 +208,13 @@ inline std::string runner_name(const ::testing::TestParamInfo<Runner>& item) { r
       testing::Values(Runner{"Reference", {}}, Runner{"Cpu", Backend::cpu}, Runner{"Cuda", Backend::cuda}), \
       runner_name)
 
-/// Both backends as two instances, so that --gtest_filter='*Cuda*' selects the tests that need a device.
+/// The two backends are two instances, so --gtest_filter='*Cuda*' selects the tests that need a device.
 template <typename T = int>
 using BackendAnd = std::tuple<Backend, T>;
 inline std::string format_name(const ::testing::TestParamInfo<BackendAnd<Format>>& item) {
   return reference::definition(std::get<1>(item.param)).name;
 }
-/// Suites of tests that run on one backend, or on one backend with one format. Skipped where the backend cannot run.
+/// Base class of tests on one backend, or one backend and one format. They are skipped where the backend cannot run.
 class OnBackend : public testing::TestWithParam<Backend> {
  protected:
   void SetUp() override { SKIP_UNLESS_AVAILABLE(backend); }
@@ -235,7 +231,7 @@ class OnBackendWithFormat : public testing::TestWithParam<BackendAnd<Format>> {
                            format_name);                                                                              \
   INSTANTIATE_TEST_SUITE_P(Cuda, suite, testing::Combine(testing::Values(Backend::cuda), testing::ValuesIn(formats)), \
                            format_name)
-/// An instance for each format of kernels, for tests that compare two runs themselves.
+/// Instances for each format of kernels, for tests that run both backends themselves.
 inline std::string name_of_format(const ::testing::TestParamInfo<Format>& item) {
   return reference::definition(item.param).name;
 }

@@ -32,7 +32,7 @@ histogram::Params random_params(Random& random) {
           luma_matrices[random.below(int(std::size(luma_matrices)))]};
 }
 
-/// Empty if both are equal, else the first difference.
+/// Returns an empty string if both are equal, otherwise the first difference.
 std::string difference(const histogram::Counts& expected, const histogram::Counts& actual) {
   if (expected.size() != actual.size()) return "other channels";
   for (std::size_t c = 0; c < expected.size(); ++c) {
@@ -63,7 +63,7 @@ histogram::Counts run(histogram::Histogram& histogram, const Picture& src, const
 void expect_counts(Backend backend, const histogram::Params& params, const Case& c, unsigned seed) {
   const Picture src = make_picture(c.geometry, seed, c.data, c.src);
   const auto histogram = counter(params, c.geometry, backend);
-  for (int round = 0; round < 2; ++round)  // the second round finds the memory as the first left it
+  for (int round = 0; round < 2; ++round)  // the second round reuses the memory of the first
     EXPECT_EQ(difference(reference::count(params, src, c.region), run(*histogram, src, c.region)), "")
         << describe(c.geometry, c.src, {}, c.region, c.data) << "\n"
         << describe(params) << " round " << round;
@@ -71,7 +71,7 @@ void expect_counts(Backend backend, const histogram::Params& params, const Case&
 
 class HistogramSweep : public OnBackendWithFormat {};
 
-/// Every format with every size, with random bins, channels, regions, addresses and contents.
+/// Every format and size, with random bins, channels, regions, addresses and contents.
 TEST_P(HistogramSweep, EqualsReference) {
   Random random(unsigned(format) + 100);
   for (int i = 0; i < 2 * rounds() * int(sizes.size()); ++i)
@@ -82,7 +82,7 @@ INSTANTIATE_FOR_FORMATS(HistogramSweep, all_formats());
 
 class HistogramLarge : public OnBackendWithFormat {};
 
-/// Frames so large that all kernels count. Frames of one value test the overflow of small counters.
+/// Frames so large that all kernels count. Frames with a single value test the overflow of small counters.
 TEST_P(HistogramLarge, EqualsReference) {
   Random random(unsigned(format) + 300);
   const bool rotated = int(format) % 2;
@@ -129,7 +129,7 @@ TEST_P(HistogramPlans, ManyOverlappingRectangles) {
     expect_counts(backend, of_all_channels, {{format, 2500, 2200}, {0, 0, 16}, {}, region, Data::random}, 2);
 }
 
-/// The longest allowed sides, and the largest frame.
+/// The maximum width and height, and the largest frame.
 TEST_P(HistogramPlans, LongestSides) {
   for (const Geometry& geometry : longest_frames)
     expect_counts(backend, of_all_channels, {geometry, {}, {}, {}, Data::random}, 1);
@@ -191,7 +191,7 @@ INSTANTIATE_FOR_FORMATS(Equalize, all_formats());
 
 class EqualizeLarge : public OnBackendWithFormat {};
 
-/// Frames so large that each thread takes several chunks.
+/// Frames so large that each thread processes several chunks.
 TEST_P(EqualizeLarge, EqualsReference) {
   const Region parts{Region::Mode::inside, {{3, 5, 2490, 1600}}};
   for (const Region& region : {Region(), parts}) {
@@ -259,7 +259,7 @@ TEST_P(HistogramOverlays, EqualReference) {
 }
 INSTANTIATE_FOR_FORMATS(HistogramOverlays, all_formats());
 
-/// The CUDA schedule of a frame: checked without a GPU.
+/// Tests the CUDA schedule of a frame. No GPU is needed.
 class HistogramSchedule : public testing::Test {
  protected:
   struct Frame {
@@ -269,7 +269,7 @@ class HistogramSchedule : public testing::Test {
     std::size_t rects = 0;  ///< of the set with the most pieces
   };
 
-  /// Calls check(frame) for many formats, sizes, regions and parameters, on devices large and small.
+  /// Calls check(frame) for many formats, sizes, regions and parameters, on large and small devices.
   template <typename Check>
   static void for_frames(Check check) {
     Random random(21);
@@ -298,7 +298,6 @@ class HistogramSchedule : public testing::Test {
       }
   }
 
-  /// Adds the rectangles of a share to those counted before.
   static void add(const histogram::Share& share, std::vector<Rect>& counted) {
     ASSERT_LE(share.rect_count, histogram::max_rects);
     counted.insert(counted.end(), share.rects, share.rects + share.rect_count);
@@ -308,7 +307,7 @@ class HistogramSchedule : public testing::Test {
   }
 };
 
-/// The launches of a frame count every piece of every counted set exactly once.
+/// The launches of a frame count every piece of every set exactly once.
 TEST_F(HistogramSchedule, LaunchesCountEveryPieceOnce) {
   for_frames([](const Frame& frame) {
     const FormatInfo& format = info(frame.plan.geometry.format);
@@ -328,8 +327,8 @@ TEST_F(HistogramSchedule, LaunchesCountEveryPieceOnce) {
   });
 }
 
-/// Each job of the word kernel has a range of blocks; the ranges follow each other and are at most about
-/// a block a multiprocessor.
+/// Each job of the word kernel has a range of blocks. The ranges are consecutive and have at most about one block per
+/// multiprocessor.
 TEST_F(HistogramSchedule, WordBlocksBelongToOneJob) {
   for_frames([](const Frame& frame) {
     const auto launch = histogram::schedule_words(frame.plan, frame.limits, frame.pieces, 0);
@@ -365,7 +364,7 @@ TEST_F(HistogramSchedule, PixelBlocksBelongToOneJob) {
     for (int block = 0; block < launch.blocks; ++block)
       ++blocks[(block >= shares[1].first_block) + (block >= shares[2].first_block)];
     for (int i = 0; i < 3; ++i) {
-      // Job 0 has a block even if it counts nothing.
+      // Job 0 has a block even if there is nothing to count.
       ASSERT_EQ(blocks[i], shares[i].rect_count > 0 ? shares[i].blocks * launch.tables[i].passes : i == 0);
     }
     ASSERT_LE(launch.shared_bytes, std::size_t(frame.limits.shared_bytes));
@@ -374,7 +373,7 @@ TEST_F(HistogramSchedule, PixelBlocksBelongToOneJob) {
   });
 }
 
-/// The passes of a job cover its entries, and each pass fits shared memory.
+/// The passes of a job cover its entries, and each pass fits in shared memory.
 TEST_F(HistogramSchedule, PassesCoverTheEntries) {
   for_frames([](const Frame& frame) {
     const auto launch = histogram::schedule_pixels(frame.plan, frame.limits, frame.pieces, 0);
@@ -422,7 +421,7 @@ TEST_F(HistogramSchedule, WordKernelCountsOneChannelInManyEntries) {
   EXPECT_FALSE(counts(Format::GRAY8, 0, 65536, 232448));
 }
 
-/// The walks of all workers visit every unit of a rectangle once.
+/// Together, the workers visit every unit of a rectangle once.
 TEST_F(HistogramSchedule, WalksVisitEveryUnitOnce) {
   for (unsigned units : {1u, 2u, 7u, 60u})
     for (int height : {1, 3, 50})
@@ -465,14 +464,14 @@ TEST(HistogramStatistics, EqualTheStatisticsOfTheSamples) {
   Random random(11);
   for (int depth : {8, 10, 16}) {
     for (int bins : {2, 5, 100, 256, 300, 1024, 65536}) {
-      if (depth == 16 && bins > 300) continue;  // the reference searches all values for each bin: too slow
+      if (depth == 16 && bins > 300) continue;  // the reference is too slow: it searches all values for each bin
       for (int round = 0; round < 6; ++round) {
         std::vector<std::uint64_t> counts(bins);
         for (int i = round == 0 ? 0 : round == 1 ? 1 : 400; i > 0; --i)
           ++counts[std::int64_t(random.below(1 << depth)) * bins >> depth];
         const histogram::Statistics e = reference::statistics(counts, depth), a = histogram::statistics(counts, depth);
         EXPECT_EQ(e.count, a.count);
-        EXPECT_FALSE(std::signbit(a.entropy));  // of a flat picture it is 0, and not −0
+        EXPECT_FALSE(std::signbit(a.entropy));  // the entropy of a flat picture is 0, not −0
         for (const auto& [expected, actual, what] : {std::tuple{e.min, a.min, "min"},
                                                      {e.max, a.max, "max"},
                                                      {e.mean, a.mean, "mean"},
@@ -489,8 +488,7 @@ TEST(HistogramStatistics, EqualTheStatisticsOfTheSamples) {
   }
 }
 
-/// One pixel of a bright 4K picture of 16 bits is a step brighter. The sum of the squares of all values has more bits
-/// than a double.
+/// One pixel of a bright 16-bit 4K picture is a step brighter. The sum of all squares has more bits than a double.
 TEST(HistogramStatistics, DeviationOfANearlyFlatPicture) {
   const std::uint64_t count = 3840 * 2160;
   std::vector<std::uint64_t> counts(65536);

@@ -30,10 +30,10 @@ std::string describe(const integral::Params& p) {
   return text.str();
 }
 
-/// Memory for the tables of a plan: one block. Bytes around the tables and between their rows have a known pattern.
+/// One block of memory for the tables of a plan. Bytes around the tables and between rows have a known pattern.
 class Tables {
  public:
-  /// `offset`: entries before the first of each table. `padding`: entries between rows.
+  /// `offset`: entries before the first entry of each table. `padding`: entries between rows.
   Tables(Backend backend, std::vector<integral::TableInfo> tables, int offset, int padding)
       : infos_(std::move(tables)) {
     std::size_t end = 64;
@@ -55,7 +55,7 @@ class Tables {
     return all;
   }
 
-  /// Empty if the tables are as expected and no other byte was written.
+  /// Returns an empty string if the tables are as expected and no other byte was written.
   std::string difference(const std::vector<reference::Sums>& expected, bool padded) {
     if (expected.size() != infos_.size())
       return "expected " + std::to_string(expected.size()) + " tables, got " + std::to_string(infos_.size());
@@ -114,7 +114,7 @@ class Tables {
   std::unique_ptr<Bytes> memory_;
 };
 
-/// Empty if the plan computes the tables of the reference.
+/// Returns an empty string if the plan computes the tables of the reference.
 std::string check(Backend backend, const integral::Params& params, const Picture& src, int offset = 0,
                   int padding = 0) {
   auto plan = integral::make(params, src.geometry(), backend);
@@ -152,7 +152,7 @@ INSTANTIATE_FOR_FORMATS(IntegralSweep, all_formats());
 
 class IntegralPlans : public OnBackend {};
 
-/// More than 16.8 Mpx of white: sums wrap in 32 bits, not in 64.
+/// White frames of more than 16.8 Mpx: sums wrap in 32 bits, but not in 64.
 TEST_P(IntegralPlans, LargeFramesWrapOnlyIn32Bits) {
   const Picture white = make_picture({Format::GRAY8, 4112, 4100}, 0, Data::max);
   ASSERT_GT(4112ll * 4100 * 255, 1ll << 32);
@@ -195,7 +195,7 @@ TEST(IntegralReference, EqualsOpenCV) {
   }
 }
 
-/// Submits two pictures in turn to one plan, and checks every `every`-th frame and the last one.
+/// Submits two pictures alternately to one plan. Checks every `every`-th frame and the last one.
 void serve_frames(Backend backend, const Geometry& geometry, SumType type, int frames, int every) {
   const integral::Params params{TableLayout::inclusive, type};
   auto plan = integral::make(params, geometry, backend);
@@ -215,10 +215,10 @@ TEST_P(IntegralPlans, ServeManyFrames) {
   serve_frames(backend, {Format::GRAY8, 1100, 200}, SumType::u64, backend == Backend::cuda ? 40000 : 200, 4001);
 }
 
-/// A frame so large that blocks sum a tile or write one.
+/// A frame so large that each block either sums a tile or writes one.
 TEST_P(IntegralPlans, ServeLargeFrames) { serve_frames(backend, {Format::GRAY8, 5200, 4000}, SumType::u32, 3, 1); }
 
-/// Several plans at once, each on its own thread and stream.
+/// Several plans run at once, each on its own thread and stream.
 TEST_P(IntegralPlans, DoNotDisturbEachOther) {
   in_threads(4, [&](int t) {
     const Format formats[] = {Format::GRAY8, Format::RGBA, Format::NV12, Format::P010_10LE};
@@ -236,7 +236,7 @@ TEST_P(IntegralPlans, RefuseAWrongNumberOfTables) {
 }
 INSTANTIATE_FOR_BACKENDS(IntegralPlans);
 
-/// The CUDA schedule of a plan: checked without a GPU.
+/// Tests the CUDA schedule of a plan. No GPU is needed.
 class IntegralSchedule : public testing::Test {
  protected:
   struct Checked {
@@ -244,7 +244,6 @@ class IntegralSchedule : public testing::Test {
     integral::Schedule schedule;
   };
 
-  /// Calls check(plan, schedule) for many formats, sizes and parameters.
   template <typename Check>
   static void for_schedules(Check check) {
     std::vector<std::pair<int, int>> all = sizes;
@@ -294,11 +293,11 @@ TEST_F(IntegralSchedule, TilesCoverTheTables) {
   });
 }
 
-/// Every tile is summed once and written once, and a block needs sums of itself and of earlier blocks only.
+/// Every tile is summed once and written once. A block needs only its own sums and sums of earlier blocks.
 TEST_F(IntegralSchedule, BlocksTakeEveryTileOnceAndWaitForEarlierBlocks) {
   for_schedules([](const integral::Plan&, const integral::Schedule& schedule) {
     const integral::KernelParams& p = schedule.params;
-    std::vector<int> summed(p.count), written(p.count);  // tiles of each job, row by row
+    std::vector<int> summed(p.count), written(p.count);  // the tiles of each job, row by row
     for (int block = 0; block < p.blocks(); ++block) {
       const integral::Turn turn = integral::turn_of(p, block);
       ASSERT_TRUE(turn.sums || turn.writes);
@@ -324,7 +323,6 @@ TEST_F(IntegralSchedule, BlocksTakeEveryTileOnceAndWaitForEarlierBlocks) {
   });
 }
 
-/// The parts of scratch memory are aligned, do not overlap, and fit.
 TEST_F(IntegralSchedule, ScratchMemoryIsLargeEnough) {
   for_schedules([](const integral::Plan& plan, const integral::Schedule& made) {
     integral::Schedule schedule = made;
@@ -357,7 +355,7 @@ TEST_F(IntegralSchedule, ScratchMemoryIsLargeEnough) {
   });
 }
 
-/// Kernels exist for powers of two up to a limit, which the samples and sums set.
+/// Kernels exist for powers of two, up to a limit that the samples and sums set.
 TEST_F(IntegralSchedule, RowsOfAWarpRespectTheLimits) {
   for_schedules([](const integral::Plan& plan, const integral::Schedule& schedule) {
     const int sum_bytes = schedule.type == SumType::u32 ? 4 : 8,
@@ -365,12 +363,12 @@ TEST_F(IntegralSchedule, RowsOfAWarpRespectTheLimits) {
     ASSERT_EQ(schedule.rows & (schedule.rows - 1), 0);
     ASSERT_GE(schedule.rows, 1);
     ASSERT_LE(schedule.rows, integral::max_warp_rows(sample_bytes, schedule.squared, sum_bytes));
-    // Samples in shared memory: the largest part of its 48 KiB.
+    // Samples take the largest part of the 48 KiB of shared memory.
     ASSERT_LE(integral::warps * schedule.rows * integral::tile_width * sample_bytes, 32 * 1024);
   });
 }
 
-/// Blocks of large frames of contiguous samples sum a tile or write it; all other blocks do both.
+/// In large frames of contiguous samples, blocks either sum a tile or write it. In all other frames they do both.
 TEST_F(IntegralSchedule, LargeFramesAreSummedAhead) {
   const auto ahead = [](Format format, int width, int height, SumType type) {
     const auto sources = integral::table_sources(info(format), TableChannel::luma, true);
@@ -411,7 +409,7 @@ TEST(IntegralTables, AutomaticTypeHoldsTheFrame) {
   const auto type = [](Format format, int width, int height) {
     return integral::describe_tables({}, {format, width, height})[0].type;
   };
-  EXPECT_EQ(type(Format::GRAY8, 4105, 4103), SumType::u32);  // 4294854825 of 2^32 − 1
+  EXPECT_EQ(type(Format::GRAY8, 4105, 4103), SumType::u32);  // the largest sum is 4294854825, below 2^32 − 1
   EXPECT_EQ(type(Format::GRAY8, 4112, 4100), SumType::u64);
   EXPECT_EQ(type(Format::GRAY16_LE, 256, 256), SumType::u32);
   EXPECT_EQ(type(Format::GRAY16_LE, 257, 256), SumType::u64);

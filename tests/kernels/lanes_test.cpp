@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Several numbers at once: each lane has the result of the same operation on one number, with each instruction set.
+// Vectors of several numbers: each lane must have the result of the operation on a single number, with each instruction
+// set.
 #include "kernels/cpu/lanes.hpp"
 
 #include <algorithm>
-#include <functional>
 
 #include "tests/kernels/harness.hpp"
 
@@ -12,7 +12,7 @@ namespace {
 
 using cpu::Lanes;
 
-/// Small and equal numbers, and the ends of the range.
+/// Mixes small and equal numbers with the ends of the range.
 template <typename T>
 void fill(T* numbers, int count, Random& random) {
   for (int i = 0; i < count; ++i) {
@@ -23,7 +23,7 @@ void fill(T* numbers, int count, Random& random) {
   }
 }
 
-/// Returns how many results differ from the results of single numbers.
+/// Returns how many results differ from the results for single numbers.
 template <typename T, int N>
 CUDAVISION_INLINE int differences(Random& random) {
   using L = Lanes<T, N>;
@@ -63,7 +63,7 @@ CUDAVISION_INLINE int differences(Random& random) {
   }
   return different;
 }
-/// As in the adaptive background: N numbers of 32 bits, N or 2 N numbers of 16 bits.
+/// Tests the vectors of the adaptive background: N 32-bit numbers, and N or 2 N 16-bit numbers.
 template <int N>
 CUDAVISION_INLINE int all_differences(Random& random) {
   return differences<float, N>(random) + differences<std::int32_t, N>(random) + differences<std::int16_t, N>(random) +

@@ -11,7 +11,7 @@
 #include "kernels/local/cuda_schedule.hpp"
 #include "tests/kernels/reference/local.hpp"
 
-// The templates of harness.hpp call these.
+// The templates of harness.hpp call these functions.
 namespace cudavision::test {
 
 inline int tolerance(const local::Params& params, Format) { return reference::tolerance(params); }
@@ -33,7 +33,6 @@ namespace {
 
 using local::Operation;
 
-/// Non-local means.
 local::Params nlm(int radius, int search_radius, double strength = 10) {
   local::Params params{Operation::nlm, radius};
   params.search_radius = search_radius, params.strength = strength;
@@ -42,7 +41,7 @@ local::Params nlm(int radius, int search_radius, double strength = 10) {
 
 class LocalSweep : public OnBackendWithFormat {};
 
-/// Every format with every size, with windows from one sample to the whole frame, and with random regions.
+/// Every format and size, with windows from one sample to the whole frame, and with random regions.
 TEST_P(LocalSweep, EqualsReference) {
   Random random(unsigned(format) + 400);
   const std::vector<int> radii = {0, 1, 2, 3, 7, 15, 40, 300, 16384};
@@ -74,7 +73,7 @@ TEST_P(LocalPlans, LargestRadiiOfNonLocalMeans) {
                      {{format, 70, 9}, {}, {}, {}, Data::random}, 2);
 }
 
-/// Each reach of the CUDA kernels, in frames that are large enough for tiles whose patches all lie inside.
+/// Each reach of the CUDA kernels, in frames large enough for tiles with all patches inside the frame.
 TEST_P(LocalPlans, NonLocalMeansInsideTheFrame) {
   for (Format format : {Format::NV12, Format::P010_10LE, Format::GRAY16_LE}) {
     for (int radius : {0, 1, 4, 8, 9}) {
@@ -84,7 +83,7 @@ TEST_P(LocalPlans, NonLocalMeansInsideTheFrame) {
   }
 }
 
-/// A region gets the same bits as the whole frame does, wherever it lies.
+/// A region gets the same bits as the whole frame, at any position.
 TEST_P(LocalPlans, NonLocalMeansOfARegionEqualTheFrame) {
   for (int radius : {1, 3}) {
     const Geometry geometry{Format::RGB, 150, 90};
@@ -116,7 +115,7 @@ TEST_P(LocalPlans, LargeWindows) {
   }
 }
 
-/// High windows in pictures that are large enough for stored sums of columns.
+/// Tall windows in pictures large enough for stored column sums.
 TEST_P(LocalPlans, HighWindowsOfLargePictures) {
   for (const auto& [format, operation, radius] : {std::tuple{Format::GRAY8, Operation::box_mean, 200},
                                                   {Format::NV12, Operation::box_mean, 150},
@@ -130,8 +129,8 @@ TEST_P(LocalPlans, HighWindowsOfLargePictures) {
   }
 }
 
-/// Windows that slide in several strips and blocks: each place of their ends within eight samples,
-/// and sums below and above 2^23.
+/// Sliding windows in several strips and blocks, whose ends have every position within eight samples, with sums below
+/// and above 2^23.
 TEST_P(LocalPlans, WindowsOfSeveralStrips) {
   for (int radius : {0, 1, 2, 3, 4, 5, 6, 7, 24, 60, 91, 128}) {
     for (Operation operation : {Operation::box_mean, Operation::threshold, Operation::deviation}) {
@@ -144,7 +143,7 @@ TEST_P(LocalPlans, WindowsOfSeveralStrips) {
   }
 }
 
-/// A white picture of 20 Mpx: its table wraps in 32 bits.
+/// The table of a white picture of 20 Mpx wraps in 32 bits.
 TEST_P(LocalPlans, TablesThatWrap) {
   const Picture white = make_picture({Format::GRAY8, 5000, 4000}, 0, Data::max);
   EXPECT_EQ(check(backend, local::Params(), white, white), "");
@@ -154,14 +153,14 @@ local::Plan plan_of(Operation operation, int radius, const Geometry& geometry) {
   return local::resolve({operation, radius}, geometry);
 }
 
-/// Windows slide where sums of columns fit 16 bits, sums of squares 32 bits, and strips have room for them.
+/// Windows slide where column sums fit in 16 bits, sums of squares fit in 32 bits, and strips have room for them.
 TEST(LocalSchedule, WindowsSlideWhereTheirSumsFit) {
   const auto slides = [](Operation operation, int radius, const Geometry& geometry, int set = 0) {
     return local::can_slide(plan_of(operation, radius, geometry), set);
   };
   EXPECT_TRUE(slides(Operation::box_mean, 128, {Format::GRAY8, 7680, 4320}));
   EXPECT_FALSE(slides(Operation::box_mean, 129, {Format::GRAY8, 7680, 4320}));
-  EXPECT_TRUE(slides(Operation::box_mean, 300, {Format::GRAY8, 7680, 257}));   // no column is higher
+  EXPECT_TRUE(slides(Operation::box_mean, 300, {Format::GRAY8, 7680, 257}));   // no column is taller
   EXPECT_FALSE(slides(Operation::box_mean, 500, {Format::GRAY8, 7680, 257}));  // too wide
   EXPECT_TRUE(slides(Operation::box_mean, 256, {Format::NV12, 7680, 4320}, 1));
   EXPECT_TRUE(slides(Operation::deviation, 128, {Format::GRAY8, 7680, 4320}));
@@ -169,13 +168,13 @@ TEST(LocalSchedule, WindowsSlideWhereTheirSumsFit) {
   EXPECT_TRUE(slides(Operation::box_mean, 7, {Format::GRAY8, 16384, 16384}));
   for (Format format : {Format::RGB, Format::RGBA, Format::YUY2, Format::GRAY16_LE})
     EXPECT_FALSE(slides(Operation::box_mean, 7, {format, 640, 480})) << info(format).name;
-  EXPECT_FALSE(slides(Operation::threshold, 7, {Format::GBR, 640, 480}));  // luma of three planes
+  EXPECT_FALSE(slides(Operation::threshold, 7, {Format::GBR, 640, 480}));  // luma computed from three planes
   EXPECT_TRUE(slides(Operation::deviation, 7, {Format::GBR, 640, 480}));
   EXPECT_FALSE(slides(Operation::pixelate, 7, {Format::GRAY8, 640, 480}));
 }
 
-/// The strips and blocks have the whole rectangle, the stored sums all windows, and shared memory suffices, for small
-/// and large rectangles.
+/// Strips and blocks cover the rectangle, stored sums cover all windows, and shared memory is sufficient, for small and
+/// large rectangles.
 TEST(LocalSchedule, CoversTheRectangles) {
   for (const Rect& grid : {Rect{0, 0, 1, 1}, Rect{0, 0, 333, 77}, Rect{0, 0, 1920, 1080}, Rect{0, 0, 8192, 4320}})
     for (int radius : {0, 3, 24, 128})
@@ -231,7 +230,7 @@ TEST(LocalSchedule, CoversTheRectangles) {
         }
 }
 
-/// Strips have all pixels of the rectangle, and a block all columns that their windows need.
+/// Strips cover all pixels of the rectangle, and a block has all columns that their windows need.
 TEST(LocalSchedule, LinesCoverTheRectangles) {
   constexpr int shared_limit = 227 * 1024;
   for (const local::LineShape& shape :
@@ -268,7 +267,7 @@ TEST(LocalSchedule, LinesCoverTheRectangles) {
         }
 }
 
-/// Every cell of a mosaic belongs to a block, whose rows of samples fit it.
+/// Every cell of a mosaic belongs to a block that has room for its rows of samples.
 TEST(LocalSchedule, MosaicsHaveAllCells) {
   for (Format format : all_formats()) {
     const Geometry geometry{format, 1000, 700};
@@ -294,7 +293,7 @@ TEST(LocalSchedule, MosaicsHaveAllCells) {
   }
 }
 
-/// Boxes that overlap come one after another, others together.
+/// Overlapping boxes are processed in order, others together.
 TEST(LocalSchedule, MosaicsThatOverlapComeInOrder) {
   std::vector<int> layers;
   EXPECT_EQ(
@@ -315,14 +314,14 @@ TEST_P(LocalPlans, BoxMeanEqualsOpenCV) {
     cv::boxFilter(mat_of(src), sums, CV_64F, window, {-1, -1}, false, cv::BORDER_CONSTANT);
     cv::boxFilter(cv::Mat::ones(sums.size(), CV_64F), counts, CV_64F, window, {-1, -1}, false, cv::BORDER_CONSTANT);
     cv::divide(sums, counts, mean);
-    // OpenCV before 4.9 rounds ties away from zero on arm64 if it converts doubles to bytes.
+    // OpenCV before 4.9 rounds ties away from zero on arm64 when it converts doubles to bytes.
     mean.forEach<double>([](double& value, const int*) { value = std::nearbyint(value); });
     mean.convertTo(mat_of(expected), CV_8U);
     EXPECT_EQ(check(backend, local::Params{Operation::box_mean, radius}, src, expected), "") << radius;
   }
 }
 
-/// Of a picture whose sides are multiples of the block, cv::resize makes the means of the blocks, and then the mosaic.
+/// If the sides of a picture are multiples of the block, cv::resize makes the block means and then the mosaic.
 TEST_P(LocalPlans, PixelateEqualsOpenCV) {
   for (int side : {3, 15}) {
     const Geometry geometry{Format::GRAY8, 15 * 21, 15 * 13};
@@ -338,8 +337,8 @@ TEST_P(LocalPlans, PixelateEqualsOpenCV) {
   }
 }
 
-/// Near and far regions have as many blocks: eight times the radius is the shorter side. The strength of overlapping
-/// regions is the box of the larger one, whatever their order.
+/// Near and far regions have equally many blocks: eight times the radius is the shorter side. Where regions overlap,
+/// the box of the larger one sets the strength, whatever their order.
 TEST_P(LocalPlans, StrengthFollowsTheRegion) {
   const Geometry geometry{Format::GRAY8, 400, 300};
   const Picture src = make_picture(geometry, 9);

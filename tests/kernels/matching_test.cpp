@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Compares how regions are matched with objects with a slow formulation, cell by cell, and with all assignments.
+// Compares the matching of regions and objects with a slow method that goes cell by cell and tries all assignments.
 #include "kernels/track/matching.hpp"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ namespace {
 using namespace diff;
 using namespace track;
 
-/// The least sum of the costs, and the columns of the rows that have it. `cost`:
-/// of a row and a column, below 0: not possible.
+/// Returns the least sum of costs, and the column of each row in `best`. `alone`: the cost of each row without a
+/// column. `cost`: the cost of a row with a column; below 0: impossible.
 double least_sum(std::size_t columns, const std::vector<double>& alone,
                  const std::function<double(std::size_t, std::size_t)>& cost, std::vector<int>& best,
                  std::size_t row = 0, std::vector<bool> used = {}) {
@@ -87,20 +87,19 @@ TEST(Assignment, HasTheLeastCostOfAll) {
 // Matching
 // ---------------------------------------------------------------------------------------------------------------------
 
-/// The rules of match() for sets of cells.
 struct Slow {
   const std::vector<Expected>& objects;
   const CellGrid& grid;
   const std::vector<Part> parts;
   std::vector<std::vector<ObjectLooks>> looks;
-  std::vector<std::map<std::size_t, std::vector<const PartCell*>>> got;  // of each object, by part
+  std::vector<std::map<std::size_t, std::vector<const PartCell*>>> got;  // the cells that each object got, by part
   std::vector<Rect> boxes;
   std::vector<bool> dropped, taken, shared;
 
   Slow(const std::vector<Expected>& objects, const MotionRegions& found, const CellGrid& grid)
       : objects(objects),
         grid(grid),
-        parts(find_parts(found, grid, found.kept.size())),
+        parts(find_parts(found, grid, found.kept.size(), {})),
         got(objects.size()),
         boxes(objects.size()),
         dropped(objects.size()),
@@ -138,12 +137,13 @@ struct Slow {
     bool known = false;
     return unlikeness(o, p, known) * (!o.was_seen || o.apart <= 0.5 ? 0.3 : 0.1);
   }
-  /// −1: not possible.
+  /// Below 0: impossible.
   double cost(const Expected& o, std::size_t p) const {
     const Rect& b = parts[p].box;
     bool known = false;
     const double unlike = unlikeness(o, p, known), of_looks = cost_of_looks(o, p);
     if (overlap(o, p) > 0) return 1 - overlap(o, p) + of_looks;
+    if (o.leaves) return -1;
     const double w = o.right - o.left, h = o.bottom - o.top;
     const double x = b.x + b.width / 2.0 - (o.left + o.right) / 2, y = b.y + b.height / 2.0 - (o.top + o.bottom) / 2;
     const double ratio = w * h / (double(b.width) * b.height),
@@ -252,7 +252,7 @@ struct Slow {
 
 int below(std::mt19937& random, int n) { return int(random() % unsigned(n)); }
 
-/// Noise without looks, noise with them, and figures, in turn.
+/// Noise without looks, noise with looks, and figures, in turn.
 CellGrid any_grid(std::mt19937& random, int round, int cell) {
   if (round % 3 < 2) {
     CellGrid grid = noise(random, 300, 200, cell, below(random, 8));
@@ -267,7 +267,7 @@ CellGrid any_grid(std::mt19937& random, int round, int cell) {
   return painted(300, 200, cell, figures);
 }
 
-/// Up to six objects, some beyond the frame, each with one of the portraits or none.
+/// Up to six objects, some outside the frame, each with one of the portraits or none.
 std::vector<Expected> any_objects(std::mt19937& random, const std::array<Portrait, 2>& portraits) {
   std::vector<Expected> objects;
   for (int i = below(random, 7); i > 0; --i) {
@@ -277,12 +277,12 @@ std::vector<Expected> any_objects(std::mt19937& random, const std::array<Portrai
     const bool confirmed = below(random, 2) == 0, was_seen = below(random, 2) == 0;
     const double unseen = below(random, 10) * 0.1, apart = below(random, 10) * 0.1;
     objects.push_back({left, top, right, bottom, frames, confirmed, was_seen, unseen, apart,
-                       portrait < 2 ? &portraits[std::size_t(portrait)] : nullptr});
+                       portrait < 2 ? &portraits[std::size_t(portrait)] : nullptr, below(random, 4) == 0});
   }
   return objects;
 }
 
-/// Whether an object that is not confirmed lies above, below or on one that is.
+/// Whether an unconfirmed object lies above, below or on a confirmed one.
 bool is_fragment(const std::vector<Expected>& objects, const Slow& slow, std::size_t i, int cell) {
   if (objects[i].confirmed) return false;
   for (std::size_t k = 0; k < objects.size(); ++k) {
@@ -296,7 +296,7 @@ bool is_fragment(const std::vector<Expected>& objects, const Slow& slow, std::si
   return false;
 }
 
-/// How often the rules were needed, so that the rounds test all of them.
+/// How often each rule applied: the rounds must test all of them.
 struct Counts {
   int shared = 0, dropped = 0, paired = 0, fragments = 0;
 };
@@ -351,7 +351,7 @@ TEST(Matching, GivesRegionsToObjectsAsTheRulesSay) {
     rules.distance = 1 + below(random, 2);
     const MotionRegions found = find_regions(grid, rules);
     const std::vector<Expected> objects = any_objects(random, portraits);
-    const Matches matches = match(objects, found, grid, found.kept.size());
+    const Matches matches = match(objects, found, grid, found.kept.size(), {});
     const Slow slow(objects, found, grid);
     ASSERT_EQ(matches.objects.size(), objects.size());
     for (std::size_t i = 0; i < objects.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Properties that every operation has: it ignores bits outside the samples, accepts pictures at any address, accesses
-// no memory beyond them, and never throws.
+// Properties that every operation must have: it ignores bits outside the samples, accepts pictures at any address,
+// accesses no memory beyond them, and never throws.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -25,8 +25,8 @@
 
 namespace {
 
-/// If `limited`, calls into the kernels (`in_kernel`) may make `allocations_left` more allocations. After that operator
-/// new throws and OpenCV's matrices fail. `failed` counts the failures.
+/// If `limited`, calls into the kernels (`in_kernel`) may make `allocations_left` more allocations. After that,
+/// operator new throws and OpenCV's matrices fail. `failed` counts the failures.
 std::atomic<bool> limited{false}, in_kernel{false};
 std::atomic<int> allocations_left{0}, failed{0};
 
@@ -46,7 +46,7 @@ void* allocate(std::size_t size) {
 
 void* operator new(std::size_t size) { return allocate(size); }
 void* operator new[](std::size_t size) { return allocate(size); }
-// (A sanitizer's nothrow operator new would not match the free() below.)
+// A sanitizer's nothrow operator new would not match the free() below.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   return fails() ? nullptr : std::malloc(size ? size : 1);
 }
@@ -58,7 +58,7 @@ void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); 
 namespace cudavision::test {
 namespace {
 
-/// OpenCV's own allocator, which fails like operator new above.
+/// OpenCV's allocator, which fails like operator new above.
 class ShortAllocator : public cv::MatAllocator {
  public:
   cv::UMatData* allocate(int dims, const int* sizes, int type, void* data, std::size_t* step, cv::AccessFlag flags,
@@ -82,7 +82,7 @@ auto kernel(Call call) {
   return call();
 }
 
-/// Makes an operation's plan, as work from a picture to a picture.
+/// Makes the plan of an operation, as work from a picture to a picture.
 using Make = std::function<Result<Work>(const Geometry&, Backend)>;
 struct Operation {
   std::string name;
@@ -131,7 +131,8 @@ Make overlay(histogram::Channels channels, int bins) {
   };
 }
 
-/// Sums up the luma of the picture twice, compares, and copies the picture. (sharpness_test.cpp compares the sums.)
+/// Sums the luma of the picture twice, compares the sums, and copies the picture. sharpness_test.cpp checks their
+/// values.
 Make sharpness(const Region& region) {
   return [=](const Geometry& geometry, Backend backend) -> Result<Work> {
     histogram::SharpnessParams params;
@@ -177,7 +178,7 @@ Make difference(diff::Reference reference, diff::Output output, int threshold = 
 std::vector<Operation> operations() {
   const std::vector<Rect> rects{{3, 2, 11, 9}, {8, 5, 40, 7}};
   const Region inside{Region::Mode::inside, rects}, outside{Region::Mode::outside, rects};
-  const Region to_edges{Region::Mode::inside, {{20, 10, 16, 10}}};  // its window ends with the picture
+  const Region to_edges{Region::Mode::inside, {{20, 10, 16, 10}}};  // the windows end at the edge of the picture
   Region shapes = inside, no_shapes = outside;
   shapes.ellipses = no_shapes.ellipses = {{-4, 1, 21, 12}, {9, 9, 30, 20}};
   shapes.polygons = no_shapes.polygons = {{{0, 0}, {30, 3}, {12, 25}}};
@@ -247,7 +248,7 @@ std::vector<Operation> operations() {
   };
 }
 
-/// blend takes several pictures and integral writes tables, so neither is work from a picture to a picture.
+/// `blend` takes several pictures and `integral` writes tables, so their work is not from a picture to a picture.
 TEST(Memory, TestsEveryOperation) {
   std::set<std::string> tested{"blend", "integral"};
   for (const Operation& operation : operations()) tested.insert(operation.name.substr(0, operation.name.find(' ')));
@@ -257,7 +258,6 @@ TEST(Memory, TestsEveryOperation) {
 #undef CUDAVISION_EXPECT
 }
 
-/// Runs the operation on a picture, with a destination of this layout.
 Picture result_of(const Operation& operation, Backend backend, const Picture& src, Layout layout = {}) {
   auto work = operation.make(src.geometry(), backend);
   Picture dst = Picture(src.geometry(), layout).inverted();
@@ -273,7 +273,7 @@ Picture result_of(const Operation& operation, Backend backend, const Picture& sr
 
 class AnyMemory : public OnBackendWithFormat {};
 
-/// 16-bit samples at odd addresses and odd row pitches give the same result as aligned ones.
+/// 16-bit samples at odd addresses and with odd row pitches give the same result as aligned ones.
 TEST_P(AnyMemory, OddAddressesMakeNoDifference) {
   const Geometry geometry{format, 37, 21};
   const Picture aligned = make_picture(geometry, 6);
@@ -290,8 +290,8 @@ TEST_P(AnyMemory, OddAddressesMakeNoDifference) {
   }
 }
 
-/// A stored value above the depth counts as the largest sample, and unused bits are ignored. The result is the same as
-/// for a clean picture. (The sweeps compare with the reference, which lacks mog2.)
+/// A stored value above the depth counts as the largest sample, and unused bits are ignored, so the result equals the
+/// result for a clean picture. The sweeps compare with the reference, which lacks mog2.
 TEST_P(AnyMemory, BitsOutsideSamplesMakeNoDifference) {
   const Geometry geometry{format, 37, 21};
   for (Data data : {Data::ones, Data::words}) {
@@ -311,7 +311,7 @@ TEST_P(AnyMemory, BitsOutsideSamplesMakeNoDifference) {
 INSTANTIATE_FOR_FORMATS(AnyMemory, all_formats());
 
 #if CUDAVISION_CPU
-/// The rows of a picture are shared out to threads. This picture has several strips.
+/// Threads share the rows of a picture. This picture has several strips.
 TEST(CpuThreads, MakeNoDifference) {
   const int threads = cv::getNumThreads();
   for (Format format : {Format::NV12, Format::RGBA}) {
@@ -348,7 +348,6 @@ class FencedPlane {
   std::size_t size_;
 };
 
-/// A picture in fenced planes, without padding between rows.
 struct FencedPicture {
   FencedPicture(const Geometry& geometry, bool at_end) : image{geometry, {}} {
     const reference::Definition& format = reference::definition(geometry.format);
@@ -367,7 +366,7 @@ struct FencedPicture {
       image.planes[plane] = {planes.back()->data(), std::ptrdiff_t(row)};
     }
   }
-  /// Copies the samples from `picture` (`in`) or to it.
+  /// Copies the samples from `picture` (`in`) or into it.
   void exchange(Picture& picture, bool in) {
     const Image other = picture.at(picture.bytes().data());
     for (std::size_t p = 0; p < planes.size(); ++p) {
@@ -408,8 +407,8 @@ TEST_P(CpuMemory, AccessesNothingBeyondAPicture) {
   }
 }
 
-/// Summed-area tables of all channels are guarded in this way, too. The caller provides their memory,
-/// so they are not among operations().
+/// Guards the summed-area tables of all channels in the same way. The caller provides their memory, so they are not
+/// among operations().
 TEST_P(CpuMemory, SumsNothingBeyondAPicture) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   const Geometry geometry{GetParam(), 37, 21};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Grids of changed cells, for the tests of regions and objects.
+// Grids of changed cells for the tests of regions and objects.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace cudavision::test {
 
-/// A grid in which the cells change that are mostly covered by rectangles, which are in pixels. Cells have no looks.
+/// A grid where cells that are mostly covered by rectangles (in pixels) change. Cells have no looks.
 inline diff::CellGrid grid_of(int width, int height, int cell, const std::vector<Rect>& rects) {
   diff::CellGrid grid(width, height, cell);
   for (const auto& [x, y] : positions(grid)) {
@@ -26,7 +26,6 @@ inline diff::CellGrid grid_of(int width, int height, int cell, const std::vector
   return grid;
 }
 
-/// A grid of random rectangles.
 inline diff::CellGrid noise(std::mt19937& random, int width, int height, int cell, int rects) {
   std::vector<Rect> list;
   for (int i = 0; i < rects; ++i)
@@ -35,7 +34,7 @@ inline diff::CellGrid noise(std::mt19937& random, int width, int height, int cel
   return grid_of(width, height, cell, list);
 }
 
-/// Gives each cell changed pixels somewhere in it, in all of its columns.
+/// Gives each cell changed pixels at a random position, in all of its columns.
 inline void add_looks(std::mt19937& random, diff::CellGrid& grid) {
   const auto below = [&](int n) { return int(random() % unsigned(n)); };
   for (const auto& [x, y] : positions(grid)) {
@@ -47,7 +46,7 @@ inline void add_looks(std::mt19937& random, diff::CellGrid& grid) {
   }
 }
 
-/// A rectangle that changed, in pixels, and what it looks like.
+/// A rectangle that changed, in pixels, and its appearance.
 struct Figure {
   Rect rect;
   diff::PixelLooks looks{100, 0, 0};

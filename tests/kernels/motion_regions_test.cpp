@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Regions of moving cells (kernels/diff/motion.hpp) against a slow method: labels of neighbours are levelled until
-// nothing changes.
+// Compares regions of moving cells (kernels/diff/motion.hpp) with a slow method, which equalises the labels of
+// neighbours until nothing changes.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -12,7 +12,7 @@
 namespace cudavision::test {
 namespace {
 
-/// The least index of a cell in the region of each cell; −1 of cells that do not move.
+/// The lowest index of a cell in the region of each cell; −1 for cells that do not move.
 std::vector<int> labels_of(const diff::CellGrid& grid, const diff::RegionRules& rules) {
   std::vector<int> label(grid.changed.size());
   for (std::size_t i = 0; i < label.size(); ++i)
@@ -30,8 +30,8 @@ std::vector<int> labels_of(const diff::CellGrid& grid, const diff::RegionRules& 
   return label;
 }
 
-/// The box of a moving cell. What cells that do not move show of its region counts for it, if it touches what a cell
-/// beside them shows.
+/// The box of a moving cell, extended by the changed pixels of neighbouring cells that do not move, where they touch
+/// it.
 Rect box_of(const diff::CellGrid& grid, const std::vector<int>& label, int x, int y) {
   if (grid.looks.empty()) return grid.box(x, y);
   const auto tight = [&](int cell_x, int cell_y) {
@@ -54,11 +54,11 @@ struct Expected : diff::MotionRegion {
   int label;
 };
 
-/// The largest first.
+/// The largest region comes first.
 std::vector<Expected> regions_of(const diff::CellGrid& grid, const std::vector<int>& label,
                                  const diff::RegionRules& rules) {
   std::map<int, Expected> regions;
-  std::map<int, std::pair<double, double>> pixels;  // changed, counted
+  std::map<int, std::pair<double, double>> pixels;  // changed and counted pixels
   for (const auto& [x, y] : positions(grid)) {
     const std::size_t at = grid.at(x, y);
     if (label[at] < 0) continue;
@@ -77,8 +77,8 @@ std::vector<Expected> regions_of(const diff::CellGrid& grid, const std::vector<i
   return expected;
 }
 
-/// Cells that change at random. Their looks, if they have any, lie somewhere in each cell; a look's pixels may reach
-/// beyond the cell by less than the scale.
+/// Cells that change at random. Their looks, if any, lie anywhere in the cell. The pixels of a look may extend beyond
+/// the cell by less than the scale.
 diff::CellGrid random_grid(Random& random) {
   const int cell = random.between(4, 40), width = random.between(1, 500), height = random.between(1, 300);
   diff::CellGrid grid(width, height, cell);
@@ -108,7 +108,7 @@ diff::CellGrid random_grid(Random& random) {
   return grid;
 }
 
-/// The runs are the cells of the regions, each once, row by row.
+/// The runs must be the cells of the regions, each once, row by row.
 void check_runs(const diff::CellGrid& grid, const std::vector<int>& label, const std::vector<Expected>& expected,
                 const diff::MotionRegions& found) {
   std::map<int, std::uint32_t> regions_of_labels;
@@ -136,7 +136,7 @@ void check_runs(const diff::CellGrid& grid, const std::vector<int>& label, const
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(cells[i], expected[i].area);
 }
 
-/// With rules.most, the largest regions are kept, then the regions with the higher score, in the order of all.
+/// With rules.most, the largest regions are kept, ties are decided by the higher score, and the order does not change.
 void check_most(const diff::CellGrid& grid, diff::RegionRules rules, const std::vector<diff::MotionRegion>& regions) {
   for (std::size_t most : {std::size_t(0), std::size_t(1), regions.size() / 2, regions.size()}) {
     std::vector<std::size_t> chosen(regions.size());

@@ -11,7 +11,7 @@
 namespace cudavision::test {
 namespace {
 
-/// What the spans of all rows hold of a channel set: 1 for each sample.
+/// The samples of a channel set that the spans of all rows contain: 1 for each sample.
 std::vector<int> by_rows(const Geometry& geometry, const ChannelSet& set, const Outline& outline, Coverage coverage) {
   const Rect grid = geometry.grid(set);
   std::vector<int> held(std::size_t(grid.width) * grid.height);
@@ -70,7 +70,7 @@ TEST(Outlines, HoldTheSamplesOfTheirPixels) {
   }
 }
 
-/// At the largest sides the numbers nearly reach 64 bits. Single rows and columns suffice.
+/// At the maximum width and height, the numbers nearly reach 64 bits. Single rows and columns suffice.
 TEST(Outlines, AreExactAtTheLargestSides) {
   for (const Geometry& geometry : {Geometry{Format::NV12, max_frame_side, 2}, Geometry{Format::NV12, 3, max_frame_side},
                                    Geometry{Format::NV12, max_frame_side, 40}}) {
@@ -89,7 +89,7 @@ TEST(Outlines, AreExactAtTheLargestSides) {
   }
 }
 
-/// An ellipse has π / 4 of its box, is symmetric, and touches the middle of each side.
+/// An ellipse covers π / 4 of its box, is symmetric, and touches the middle of each side.
 TEST(Outlines, EllipsesFillTheirBoxes) {
   for (const auto& [width, height] :
        {std::pair{1, 1}, {2, 2}, {1, 9}, {8, 1}, {40, 40}, {101, 60}, {300, 33}, {640, 480}}) {
@@ -109,7 +109,7 @@ TEST(Outlines, EllipsesFillTheirBoxes) {
 
 class OutlinePlans : public OnBackend {};
 
-/// Many shapes of each kind that overlap, in pictures at odd addresses: outside of them each bit is the input's.
+/// Many overlapping shapes of each kind, in pictures at odd addresses. Outside the shapes, every bit equals the input.
 TEST_P(OutlinePlans, ManyShapesInAllFormats) {
   Random random(21);
   gaussian::Params params;

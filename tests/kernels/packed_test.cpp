@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Packed 4:2:2 whose groups of two pixels differ from the groups of the frame, and pixels that are unpacked to planes.
+// Tests packed 4:2:2 whose pairs of pixels do not coincide with the pairs of the frame, and pixels that are unpacked to
+// planes.
 #include "kernels/core/packed.hpp"
 
 #include "kernels/core/packing.hpp"
@@ -10,7 +11,7 @@ namespace {
 
 class Packed : public OnBackendWithFormat {};
 
-/// The picture from pixel `skipped` of `src` on. Chroma begins with the sample of this pixel.
+/// The part of `src` from pixel `skipped` on. Chroma begins with the sample of this pixel.
 Picture from_pixel(int skipped, const Picture& src, const Geometry& geometry, Layout layout) {
   Picture result(geometry, layout);
   for (const Component& c : result.format().components) {
@@ -25,7 +26,7 @@ Picture from_pixel(int skipped, const Picture& src, const Geometry& geometry, La
 TEST_P(Packed, ShiftsGroups) {
   for (const auto& [width, height] : {std::pair{1, 1}, {2, 3}, {3, 2}, {63, 5}, {64, 9}, {65, 4}, {1000, 3}, {5, 1500}})
     for (const Layout& layout : layouts) {
-      // One more group than the picture has, if its last pixel begins one.
+      // The whole picture has one more group if the last pixel begins one.
       const Geometry geometry{format, width, height}, whole{format, width + 1, height};
       const Picture src = make_picture(whole, unsigned(width), Data::random, layout),
                     expected = from_pixel(1, src, geometry, layout);
@@ -54,7 +55,7 @@ TEST_P(Packed, FillsPadding) {
     }
 }
 
-/// Rows of UYVY may end with the last V: the byte behind it belongs to the next row, or to nobody.
+/// Rows of UYVY may end with the last V: the byte after it belongs to the next row, or to no row.
 TEST_P(Packed, LeavesPaddingBeyondTheRowAlone) {
   if (format != Format::UYVY) return;
   const Picture src = make_picture({format, 5, 4}, 1);
@@ -97,7 +98,7 @@ TEST_P(Unpacked, KeepsSamples) {
 }
 
 TEST_P(Unpacked, BeginsInsideAGroup) {
-  if (backend != Backend::cpu) return;  // such frames are in system memory
+  if (backend != Backend::cpu) return;  // such frames exist only in system memory
   for (int skipped = 1; skipped < info(format).packing->pixels; ++skipped)
     for (int width : {1, 2, 5, 6, 7, 64})
       for (const Layout& layout : layouts) {

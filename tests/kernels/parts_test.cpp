@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Which parts regions are divided into, and what objects look like.
+// Tests how regions are divided into parts, and what objects look like.
 #include "kernels/track/parts.hpp"
 
 #include <gtest/gtest.h>
@@ -19,9 +19,10 @@ using Cell = std::pair<int, int>;  // x, y
 // Parts
 // ---------------------------------------------------------------------------------------------------------------------
 
-/// The boxes of the parts as text: "x,y w×h; ". scale: pixels of the frame for one of the analysis, in which the
-/// figures and the side of a cell are.
-std::string parts_of(const std::vector<Figure>& figures, int cell = 16, bool looks = true, int scale = 1) {
+/// The boxes of the parts as text: "x,y w×h; ". `scale`: pixels of the frame per pixel of the analysis. Figures and
+/// `cell` are in pixels of the analysis.
+std::string parts_of(const std::vector<Figure>& figures, int cell = 16, bool looks = true, int scale = 1,
+                     const SizeMap& sizes = {}) {
   CellGrid grid = painted(640, 480, cell, figures);
   if (!looks) grid.looks.clear();
   grid.frame_width *= scale, grid.frame_height *= scale, grid.cell_size *= scale, grid.analysis_scale = scale;
@@ -29,7 +30,7 @@ std::string parts_of(const std::vector<Figure>& figures, int cell = 16, bool loo
   RegionRules rules;
   rules.cell_threshold = 0.1;
   const MotionRegions found = find_regions(grid, rules);
-  for (const Part& part : find_parts(found, grid, found.kept.size()))
+  for (const Part& part : find_parts(found, grid, found.kept.size(), sizes))
     text += std::to_string(part.box.x) + "," + std::to_string(part.box.y) + " " + std::to_string(part.box.width) + "x" +
             std::to_string(part.box.height) + "; ";
   return text;
@@ -38,32 +39,52 @@ std::string parts_of(const std::vector<Figure>& figures, int cell = 16, bool loo
 TEST(Parts, ArePeopleSideBySide) {
   const Figure one{{100, 100, 30, 80}}, two{{136, 104, 28, 76}}, three{{168, 98, 30, 80}};
   EXPECT_EQ(parts_of({one}), "100,100 30x80; ");
-  // Up and down, cells of two parts count for both.
+  // Vertically, cells that two parts share count for both.
   EXPECT_EQ(parts_of({one, two}), "100,100 30x80; 136,100 28x80; ");
   EXPECT_EQ(parts_of({one, two}, 16, false), "96,96 80x96; ");  // whole cells
   EXPECT_EQ(parts_of({one, two, three}), "100,100 30x80; 136,98 28x82; 168,98 30x82; ");
   EXPECT_EQ(parts_of({one, two}, 8), "100,100 30x80; 136,104 28x76; ");
   EXPECT_EQ(parts_of({one, two}, 8, true, 4), "400,400 120x320; 544,416 112x304; ");
-  EXPECT_EQ(parts_of({one, two}, 200), "100,100 32x80; 136,100 28x80; ");  // a bit for four columns
+  EXPECT_EQ(parts_of({one, two}, 200), "100,100 32x80; 136,100 28x80; ");  // one bit covers four columns
   EXPECT_EQ(parts_of({{{100, 100, 20, 40}}, {{140, 100, 20, 40}}}), "100,100 20x40; 140,100 20x40; ");  // far apart
-  // They hold hands.
+  // two people hold hands
   EXPECT_EQ(parts_of({one, two, {{120, 140, 30, 6}}}), "100,100 33x80; 133,100 31x80; ");
 }
 
 TEST(Parts, AreNotPiecesOfOneThing) {
-  // Head and body.
+  // head and body
   EXPECT_EQ(parts_of({{{100, 100, 40, 30}}, {{100, 136, 40, 60}}}), "100,100 40x96; ");
-  // A car with a hole.
+  // a car with a hole
   EXPECT_EQ(parts_of({{{100, 100, 50, 50}}, {{156, 100, 60, 50}}}), "100,100 116x50; ");
-  // With a dog.
+  // a person with a dog
   EXPECT_EQ(parts_of({{{100, 100, 30, 80}}, {{136, 150, 28, 30}}}), "100,100 64x80; ");
-  // With a stick.
+  // a person with a stick
   EXPECT_EQ(parts_of({{{100, 100, 30, 80}}, {{134, 100, 8, 80}}}), "100,100 42x80; ");
-  // Legs apart.
+  // legs apart
   EXPECT_EQ(parts_of({{{100, 100, 44, 40}}, {{100, 140, 18, 40}}, {{126, 140, 18, 40}}}), "100,100 44x80; ");
 }
 
-/// A gap is no part, and does not make a sliver beside it wide enough.
+/// Cars that follow each other are one region if a shadow links them. They are divided where the usual size is known.
+TEST(Parts, AreObjectsOfTheUsualSizeInARow) {
+  SizeMap sizes;
+  sizes.begin_frame(480);
+  for (int i = 0; i < 20; ++i) sizes.add({0, 100, 80, 48}, 80);
+  const auto parts = [&](const std::vector<Figure>& figures) { return parts_of(figures, 8, true, 1, sizes); };
+  const Figure one{{100, 100, 80, 48}}, two{{192, 100, 80, 48}}, link{{180, 132, 12, 12}}, three{{284, 100, 80, 48}};
+  EXPECT_EQ(parts({one, two, link}), "100,100 86x48; 186,100 86x48; ");
+  EXPECT_EQ(parts({one, two, three, link, {{272, 132, 12, 12}}}), "100,100 86x48; 186,100 92x48; 278,100 86x48; ");
+  EXPECT_EQ(parts_of({one, two, link}, 8), "100,100 172x48; ") << "no size is known";
+  EXPECT_EQ(parts({{{100, 100, 172, 48}}}), "100,100 172x48; ") << "a long vehicle";
+  EXPECT_EQ(parts({one, {{192, 100, 20, 48}}, link}), "100,100 112x48; ") << "with a piece of another one";
+  EXPECT_EQ(parts({{{100, 50, 80, 98}}, {{192, 50, 80, 98}}, link}), "100,50 172x98; ") << "higher";
+  EXPECT_EQ(parts({{{100, 300, 80, 48}}, {{192, 300, 80, 48}}, {{180, 332, 12, 12}}}), "100,300 172x48; ")
+      << "where no size is known";
+  EXPECT_EQ(parts({{{100, 60, 30, 84}}, {{136, 60, 30, 84}}, {{170, 60, 30, 84}}}),
+            "100,60 30x84; 136,60 30x84; 170,60 30x84; ")
+      << "people side by side";
+}
+
+/// A gap is not a part, and does not make a sliver beside it wide enough.
 TEST(Parts, AreNotGaps) {
   for (int gap = 3; gap < 26; ++gap)
     EXPECT_EQ(parts_of({{{98, 97, 4, 14}}, {{102 + gap, 97, 4, 14}}}),
@@ -79,7 +100,11 @@ TEST(Parts, HaveAllCells) {
   std::mt19937 random(5);
   const auto below = [&](int n) { return int(random() % unsigned(n)); };
   int divided = 0;
+  SizeMap sizes;
+  sizes.begin_frame(200);
   for (int round = 0; round < 400; ++round) {
+    if (round == 200)
+      for (int lower = 10; lower < 200; lower += 10) sizes.add({0, lower - 10, 40, 60}, 4000);
     std::vector<Figure> figures;
     for (int i = below(8); i > 0; --i) figures.push_back({{below(250), below(150), 10 + below(40), 20 + below(90)}});
     const int cell = 4 + below(30);
@@ -89,7 +114,7 @@ TEST(Parts, HaveAllCells) {
     const MotionRegions found = find_regions(grid, rules);
     const std::size_t most = std::size_t(below(4)) == 0 ? found.kept.size() / 2 : found.kept.size();
     std::set<Cell> cells;
-    std::vector<Part> parts = find_parts(found, grid, most);
+    std::vector<Part> parts = find_parts(found, grid, most, sizes);
     for (const Part& part : parts) {
       EXPECT_EQ(part.area, int(part.cells.size()));
       EXPECT_GT(part.area, 0);
@@ -115,7 +140,7 @@ TEST(Parts, HaveAllCells) {
 // -------------------------------------------------------------------------------------------------------------------
 
 TEST(ObjectLooks, AreMeansAndSpreadsOfTheHalves) {
-  // The upper half is 80 and 120 side by side, the lower half 60.
+  // The upper half is 80 and 120 side by side, and the lower half is 60.
   const std::vector<Figure> figures{
       {{100, 100, 20, 40}, {80, 5, -9}}, {{120, 100, 20, 40}, {120, 5, -9}}, {{100, 140, 40, 40}, {60, -20, 30}}};
   const double expected[] = {100, 20, 5, -9, 60, 0, -20, 30};
@@ -124,7 +149,7 @@ TEST(ObjectLooks, AreMeansAndSpreadsOfTheHalves) {
     ASSERT_TRUE(seen.known);
     for (std::size_t k = 0; k < 8; ++k) EXPECT_NEAR(seen.values[k], expected[k], 1e-9) << cell << " " << k;
   }
-  // Nothing in the lower half.
+  // nothing in the lower half
   EXPECT_FALSE(looks_of_object(painted(300, 200, 10, {figures[0]}), {100, 100, 40, 80}).known);
   EXPECT_FALSE(looks_of_object(painted(300, 200, 10, {}), {100, 100, 40, 80}).known);
 }
@@ -141,11 +166,11 @@ TEST(ObjectLooks, DifferInUnitsOfTheirSpread) {
   }
   EXPECT_TRUE(steady.known());
   EXPECT_NEAR(steady.unlikeness(looks(100, 0)), 0, 1e-9);
-  // 8 steps of luma in both halves are one unit each.
+  // 8 steps of luma in both halves are one unit each, and so are 2 steps of chroma.
   EXPECT_NEAR(steady.unlikeness(looks(108, 0)), 2 * 1 / 8.0, 1e-9);
-  EXPECT_NEAR(steady.unlikeness(looks(100, 2)), 2 * 1 / 8.0, 1e-9);  // and 2 steps of chroma
+  EXPECT_NEAR(steady.unlikeness(looks(100, 2)), 2 * 1 / 8.0, 1e-9);
   EXPECT_NEAR(steady.unlikeness(looks(100, 0, -2)), 2 * 1 / 8.0, 1e-9);
-  EXPECT_NEAR(steady.unlikeness(looks(255, 100)), 4 * 16 / 8.0, 1e-9);  // limited
+  EXPECT_NEAR(steady.unlikeness(looks(255, 100)), 4 * 16 / 8.0, 1e-9);  // the limit
   EXPECT_LT(restless.unlikeness(looks(130, 0)), 0.5);
   EXPECT_GT(steady.unlikeness(looks(130, 0)), 2);
 }

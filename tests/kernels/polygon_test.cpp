@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Compares the functions of polygons with slow formulas: the sum of angles, and solved equations of segments.
+// Compares the functions of polygons with slow formulas: sums of angles, and equations of segments.
 #include "kernels/core/polygon.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace cudavision::test {
 namespace {
 
-/// Random corners around a centre, in the order of their angles: such a polygon does not cross itself.
+/// Random corners around a centre, ordered by angle, so the polygon does not cross itself.
 Polygon star(std::mt19937& random, int corners, int width, int height) {
   const double pi = std::acos(-1.0), middle_x = width / 2.0, middle_y = height / 2.0;
   std::vector<double> angles;
@@ -28,8 +28,8 @@ Polygon star(std::mt19937& random, int corners, int width, int height) {
   return polygon;
 }
 
-/// How often a polygon goes round a point: the sum of the angles under which its edges appear.
-/// No value if the point is on an edge.
+/// How often a polygon goes round a point: the sum of the angles of its edges as seen from there. No value if the point
+/// is on an edge.
 std::optional<int> turns_around(const Polygon& polygon, double x, double y) {
   double sum = 0;
   for (std::size_t i = 0; i < polygon.size(); ++i) {
@@ -49,7 +49,7 @@ bool segments_meet(const Point& a, const Point& b, const Point& c, const Point& 
     const double s = cross(w, v) / determinant, t = cross(w, u) / determinant;
     return s >= 0 && s <= 1 && t >= 0 && t <= 1;
   }
-  // Parallel: some end of one is on the other.
+  // Parallel segments meet if an end of one is on the other.
   const auto on = [](const Point& p, const Point& from, const Point& to) {
     const double length = std::hypot(to.x - from.x, to.y - from.y);
     return std::abs(std::hypot(p.x - from.x, p.y - from.y) + std::hypot(p.x - to.x, p.y - to.y) - length) < 1e-9;
@@ -57,7 +57,7 @@ bool segments_meet(const Point& a, const Point& b, const Point& c, const Point& 
   return on(a, c, d) || on(b, c, d) || on(c, a, b) || on(d, a, b);
 }
 
-/// Whether two edges have more in common than the corner between them.
+/// Whether two edges share more than the corner between them.
 bool slowly_crosses_itself(const Polygon& p) {
   const std::size_t n = p.size();
   for (std::size_t i = 0; i < n; ++i) {
@@ -86,7 +86,7 @@ TEST(Polygons, ContainWhatTheyGoAround) {
 }
 
 TEST(Polygons, ShareNoPixelAlongAnEdgeAndLeaveNoneOut) {
-  // Triangles that a point and the edges of a frame make fill the frame, wherever the point is.
+  // A point and the edges of a frame form triangles, which fill the frame wherever the point is.
   const int width = 23, height = 17;
   const Polygon around{{0, 0}, {width, 0}, {width, height}, {0, height}};
   for (int py = 0; py <= height; ++py)
@@ -103,8 +103,8 @@ TEST(Polygons, GiveTheSamePixelsAsSpansAndRectangles) {
   for (int round = 0; round < 200; ++round) {
     const int width = 1 + int(random() % 70), height = 1 + int(random() % 50);
     Polygon polygon = star(random, 3 + int(random() % 20), width, height);
-    for (Point& corner : polygon) corner.x += int(random() % 3) * 5 - 5;  // a part may be outside of the frame
-    std::vector<Rect> rects{{7, 7, 7, 7}};                                // is not changed
+    for (Point& corner : polygon) corner.x += int(random() % 3) * 5 - 5;  // a part may lie outside the frame
+    std::vector<Rect> rects{{7, 7, 7, 7}};                                // must not change
     append_pixels(polygon, width, height, rects);
     EXPECT_EQ(rects[0].x, 7);
     EXPECT_EQ(rects[0].height, 7);
@@ -159,7 +159,7 @@ TEST(Polygons, StayExactFarOutside) {
 }
 
 TEST(Polygons, ThatCrossThemselvesAreFound) {
-  // All triangles and quadrangles with corners on a grid of 3×3 points, and random ones with more corners.
+  // All triangles and quadrangles with corners on a 3×3 grid, and random polygons with more corners.
   std::vector<Polygon> polygons;
   for (int code = 0; code < 9 * 9 * 9 * 9; ++code) {
     Polygon polygon;
@@ -192,7 +192,7 @@ TEST(Polygons, KnowTheSidesOfALine) {
     const auto number = [&] { return int(random() % 12); };
     const Point from{number(), number()}, to{number(), number()};
     const int x = number(), y = number();
-    // The picture turned so that the line points up: what is right of it has a greater x.
+    // Rotate the picture so that the line points up: points to the right of it have a larger x.
     const double angle = std::atan2(to.y - from.y, to.x - from.x) + std::acos(-1.0) / 2;
     const double right = (x + 0.5 - from.x) * std::cos(angle) + (y + 0.5 - from.y) * std::sin(angle);
     const int expected = from == to || std::abs(right) < 1e-9 ? 0 : right > 0 ? 1 : -1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Rectangles, and the positions in pictures row by row: for (const auto& [x, y] : positions(width, height)) …
+// Functions of rectangles, and the positions of a picture row by row: for (const auto& [x, y] : positions(width,
+// height)) …
 #pragma once
 
 #include <ostream>
@@ -8,7 +9,7 @@
 
 namespace cudavision {
 
-/// Goes through the columns of [left, right) in each of the rows [top, bottom).
+/// Goes through the columns [left, right) of each row in [top, bottom).
 class Positions {
  public:
   struct Position {
@@ -40,7 +41,7 @@ class Positions {
 
 inline Positions positions(int width, int height) { return {0, 0, width, height}; }
 inline Positions positions(const Rect& rect) { return {rect.x, rect.y, rect.x + rect.width, rect.y + rect.height}; }
-/// Of an image, a grid, or whatever has a width and a height.
+/// Positions in an image, a grid, or anything with a width and a height.
 template <typename Sized>
 Positions positions(const Sized& sized) {
   return {0, 0, sized.width, sized.height};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Objects that stop, go on, become background, and were never there (kernels/track/presence.hpp, Tracker::learning()).
+// Tests objects that stop, move on, become background, or never existed (kernels/track/presence.hpp,
+// Tracker::learning()).
 #include "kernels/track/presence.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ using Kind = ObjectEvent::Kind;
 constexpr std::uint64_t second = 1'000'000'000, step = second / 10;
 constexpr Structure object{40, 5, 3, 30}, ghost{5, 40, 3, 30}, unclear{3, 3, 0, 0};
 
-/// The changes in `seconds` of a box that stands at (x, y), with the tenths of a second at which they came.
+/// Returns the changes of a box that stands at (x, y) for `seconds`, with their times in tenths of a second.
 class Watched {
  public:
   explicit Watched(PresenceRules rules) : rules_(rules) {}
@@ -69,7 +70,7 @@ TEST(Presence, KnowsGhosts) {
   EXPECT_LE(changes.front().second, 10);
   EXPECT_FALSE(left.presence.certain());
 
-  Watched moving({10 * second, 0});  // before a pattern, the votes of what moves say little
+  Watched moving({10 * second, 0});  // in front of a pattern, the votes of moving objects say little
   for (int x = 10; x < 400; x += 25) EXPECT_EQ(moving.stand(x, 10, ghost, 0.1), Changes());
   Watched unknown({10 * second, 0});
   EXPECT_EQ(unknown.stand(10, 10, unclear, 9), Changes()) << "too few votes";
@@ -81,7 +82,7 @@ TEST(Presence, KnowsGhosts) {
   }
 }
 
-/// Somebody in plain clothes before a pattern hides more edges than he has.
+/// A person in plain clothes in front of a pattern hides more edges than the person has.
 TEST(Presence, HoldsWhoCameHereInPlainClothes) {
   constexpr Structure plain{20, 38, 3, 300};
   Watched came({10 * second, 0});
@@ -107,6 +108,20 @@ TEST(Presence, KnowsLight) {
   EXPECT_EQ(came.stand(200, 10, light, 9), Changes()) << "light does not walk";
 }
 
+/// A region without any edge is not an object, unless it came from elsewhere.
+TEST(Presence, KnowsSmoothLight) {
+  const PresenceRules structured{10 * second, 0, true};
+  constexpr Structure smooth{1, 0, 1, 1};
+  const Changes changes = Watched(structured).stand(10, 10, smooth, 3);
+  ASSERT_FALSE(changes.empty());
+  EXPECT_EQ(changes.front(), std::make_pair(Change::light, 10));
+  EXPECT_EQ(Watched({10 * second, 0}).stand(10, 10, {}, 9), Changes()) << "the structure is not known";
+  EXPECT_EQ(Watched(structured).stand(10, 10, {1, 0, 1, 2}, 9), Changes()) << "a few edges";
+  Watched came(structured);
+  for (int x = 10; x < 200; x += 25) came.stand(x, 10, smooth, 0.1);
+  EXPECT_EQ(came.stand(200, 10, smooth, 9), Changes()) << "light does not walk";
+}
+
 TEST(Presence, IsCertainByEdgesOrByItsWay) {
   Watched still({10 * second, 0});
   still.stand(10, 10, object, 1);
@@ -124,7 +139,7 @@ TEST(Presence, IsCertainByEdgesOrByItsWay) {
 // In a tracker
 // ------------------------------------------------------------------------------------------------------------------
 
-/// A frame in which a box of cells changed, which have this structure.
+/// A frame in which a box of cells with this structure changed.
 CellGrid grid_with(const Rect& box, const Structure& structure) {
   CellGrid grid(320, 240, 16);
   grid.looks.resize(grid.changed.size());
@@ -142,7 +157,7 @@ CellGrid grid_with(const Rect& box, const Structure& structure) {
 
 struct Followed {
   explicit Followed(PresenceRules rules) : tracker(TrackRules{3, second, {}, rules}) {}
-  /// Goes on for `seconds` with a box, which may be empty. Returns the kinds of events.
+  /// Continues for `seconds` with a box, which may be empty. Returns the kinds of events.
   std::vector<Kind> go(const Rect& box, const Structure& structure, double seconds) {
     std::vector<Kind> kinds;
     for (const std::uint64_t end = now + std::uint64_t(seconds * 10 + 0.5) * step; now < end; now += step) {
@@ -152,7 +167,7 @@ struct Followed {
     }
     return kinds;
   }
-  /// The cells with a decision.
+  /// The cells with this decision.
   std::set<std::pair<int, int>> cells(Learning decision) const {
     std::set<std::pair<int, int>> result;
     const auto map = tracker.learning(grid);
@@ -168,7 +183,7 @@ struct Followed {
 };
 using Kinds = std::vector<Kind>;
 
-/// The cells 2–3 × 3–5 of a box at (40, 50) of 20 × 40 pixels, and one beside them.
+/// Cells 2–3 × 3–5, which a box of 20 × 40 pixels at (40, 50) touches, and one cell around them.
 std::set<std::pair<int, int>> around() {
   std::set<std::pair<int, int>> cells;
   for (int y = 2; y <= 6; ++y)
@@ -206,7 +221,7 @@ TEST(TrackerPresence, RemovesWhatWasNeverAnObject) {
   Followed f({2 * second, 0});
   EXPECT_EQ(f.go({40, 50, 20, 40}, ghost, 1), Kinds({Kind::enter, Kind::removed, Kind::leave}));
   EXPECT_FALSE(f.cells(Learning::take).empty());
-  // Somebody who walked here, and whose region the ghost of somebody else joins, was an object.
+  // A person who walked here was an object, even if the region of the person merges with a ghost.
   Followed walked({2 * second, 0});
   for (int x = 10; x < 200; x += 10) walked.go({x, 50, 20, 40}, object, 0.1);
   EXPECT_EQ(walked.go({200, 50, 20, 40}, ghost, 2), Kinds({Kind::leave}));
@@ -218,7 +233,7 @@ TEST(TrackerPresence, TakesLightWithoutAWordOfThings) {
   EXPECT_FALSE(f.cells(Learning::take).empty());
 }
 
-/// Where most of the structure is that of the background there is no object, but the mask has to forget the light.
+/// If most of the structure equals the background, there is no object, but the mask has to forget the light.
 TEST(TrackerPresence, TakesLightThatStays) {
   constexpr Structure light{0, 0, 30, 2}, doubtful{0, 0, 30, 15};
   Followed f({20 * second, 0});
@@ -253,7 +268,7 @@ TEST(TrackerPresence, GivesANewIdIfTheMaskDoesNotForget) {
 
 TEST(TrackerPresence, KeepsVariancesSmallWhereObjectsCross) {
   Followed f({2 * second, 0});
-  // The first box passes 8 cells of the middle row in 4 seconds, and the second one stands and shakes.
+  // The first box passes 8 cells of the middle row in 4 seconds. The second one stands and shakes.
   const auto cross = [&](int count) {
     for (int i = 0; i < count; ++i) {
       for (int x = 0; x < 300; x += 10) f.go({x, 112, 20, 16}, {}, 0.1);
@@ -302,7 +317,6 @@ TEST(TrackerPresence, TellsTheBestView) {
   EXPECT_EQ(view.box.height, 48);
 }
 
-/// Regions with the structure of the background are light.
 TEST(Motion, RegionsOfLightAreNone) {
   const auto count = [](const Structure& structure) {
     return find_regions(grid_with({40, 50, 20, 40}, structure), {0, 1, 1}).kept.size();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Sums of luma (kernels/histogram/sharpness.hpp) against the reference, and the figures that follow from them.
+// Compares the sums of luma (kernels/histogram/sharpness.hpp) with the reference, and tests the figures computed from
+// them.
 #include "kernels/histogram/sharpness.hpp"
 
 #include <optional>
@@ -34,7 +35,7 @@ LumaSums run(Sharpness& sharpness, Backend backend, const Picture& src, const Re
   return sharpness.result();
 }
 
-/// Four frames of the case, each with its own region and layout, compared with the frame before.
+/// Submits four frames, each with its own region and layout, with and without a comparison with the previous frame.
 void expect_sums(Backend backend, SharpnessParams params, const Case& c, Random& random, unsigned seed) {
   for (const bool compare : {false, true}) {
     params.compare = compare;
@@ -43,7 +44,7 @@ void expect_sums(Backend backend, SharpnessParams params, const Case& c, Random&
     for (int frame = 0; frame < 4; ++frame) {
       const Layout layout = frame == 0 ? c.src : random.pick(layouts);
       const Region region = frame < 2 ? c.region : random_region(random, c.geometry.width, c.geometry.height);
-      // Frames 1 and 3 repeat a picture.
+      // frames 1 and 3 repeat a picture
       const Picture src = make_picture(c.geometry, seed + unsigned(frame / 2), c.data, layout);
       const LumaSums expected = reference::luma_sums(params.luma, src, region, compare && before ? &*before : nullptr);
       EXPECT_EQ(text(run(*sharpness, backend, src, region)), text(expected))
@@ -55,7 +56,7 @@ void expect_sums(Backend backend, SharpnessParams params, const Case& c, Random&
 
 class SharpnessSweep : public OnBackendWithFormat {};
 
-/// Every format with every size, with random regions, addresses and contents.
+/// Every format and size, with random regions, addresses and contents.
 TEST_P(SharpnessSweep, EqualsReference) {
   Random random(unsigned(format) + 900);
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
@@ -65,8 +66,8 @@ TEST_P(SharpnessSweep, EqualsReference) {
   }
 }
 
-/// Widths around the ends of a warp's part of a row, where the neighbour comes from another warp or does not exist. A
-/// format has every second width, and the next format the others.
+/// Widths around the ends of a warp's part of a row, where the neighbour is in another warp or does not exist. Each
+/// format takes every second width, and the next format takes the others.
 TEST_P(SharpnessSweep, WidthsAroundATile) {
   Random random(unsigned(format) + 1000);
   int widths = int(format);
@@ -109,7 +110,7 @@ TEST_P(SharpnessPlans, ManyRectangles) {
     }
 }
 
-/// Several frames in flight, each with its own result; and nothing to compare with after reset().
+/// Several frames in flight, each with its own result. After reset() there is nothing to compare with.
 TEST_P(SharpnessPlans, KeepResultsOfSeveralFrames) {
   SharpnessParams params;
   params.compare = true;
@@ -144,7 +145,6 @@ TEST_P(SharpnessPlans, RefuseWrongHistories) {
 }
 INSTANTIATE_FOR_BACKENDS(SharpnessPlans);
 
-/// The figures of pictures that can be computed by hand.
 TEST(SharpnessFigures, FollowFromTheSums) {
   Picture stripes({Format::GRAY8, 4, 2}), before({Format::GRAY8, 4, 2});
   const Component& gray = stripes.format().components[0];
@@ -169,7 +169,7 @@ TEST(SharpnessFigures, FollowFromTheSums) {
     EXPECT_EQ(figure(LumaSums(), 8), 0);
 }
 
-/// The CUDA schedule: no launch leaves a rectangle out, and blocks and tiles stay within their limits.
+/// The CUDA schedule covers every rectangle, and blocks and tiles stay within their limits.
 TEST(SharpnessSchedule, CoversEveryPiece) {
   Random random(8);
   for (Format format : all_formats())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The votes of pixels for an object or a ghost (kernels/diff/structure.hpp).
+// Tests the votes of pixels for an object or a ghost (kernels/diff/structure.hpp).
 #include "kernels/diff/structure.hpp"
 
 #include <gtest/gtest.h>
@@ -35,8 +35,8 @@ struct Pictures {
   Structure votes() const { return votes({0, 0, width, height}); }
 };
 
-/// Before a pattern stands a plain box, in the frame (an object) or in the background (a ghost). The mask is a pixel
-/// larger than the box on each side.
+/// A plain box stands in front of a pattern, in the frame (an object) or in the background (a ghost). The mask is
+/// larger than the box by a pixel on each side.
 template <typename Pattern>
 Pictures plain_before(Pattern pattern, const Rect& box, bool ghost) {
   Pictures pictures;

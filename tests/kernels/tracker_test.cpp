@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Compares visits with a slow formulation frame by frame, and follows objects of known paths.
+// Compares visits with a slow method that goes frame by frame, and follows objects on known paths.
 #include "kernels/track/tracker.hpp"
 
 #include <gtest/gtest.h>
@@ -54,14 +54,14 @@ TEST(Visits, BeginAndEndAsTheTimesInTheZoneSay) {
       x = std::clamp(x + int(random() % 41) - 20, 0, 95), y = std::clamp(y + int(random() % 41) - 20, 1, 100);
       walk.push_back({i < confirmed || random() % 5 > 0, {x, y - 1, 4, 1}});
     }
-    // Frame i is at i/10 s. The visits of each zone: frames in it, joined over gaps shorter than `hold`.
+    // Frame i is at i/10 s. A visit of a zone consists of the frames in it, joined over gaps shorter than `hold`.
     std::set<std::string> expected;
     for (int zone = 0; zone < 2; ++zone) {
       int from = -1, last = -1;
       const auto done = [&](int now) {
         if (from < 0 || (now < frames && std::uint64_t(now - last) * second / 10 < hold)) return;
         if (now > confirmed && last >= 0) {
-          bool told = false;  // in the zone, or held there, when a frame with the confirmed object came
+          bool told = false;  // whether a frame shows the confirmed object in the zone, or held there
           for (int i = std::max(from, confirmed); i < now && i < frames; ++i) told |= walk[std::size_t(i)].seen;
           if (told)
             expected.insert("leave " + std::to_string(zone) + " from " + std::to_string(from) + " to " +
@@ -109,7 +109,7 @@ TEST(Visits, BeginAndEndAsTheTimesInTheZoneSay) {
 }
 
 TEST(Visits, CountCrossingsOfLines) {
-  // A line from the left to the right at y = 50, from x = 20 to x = 80. Its right side is below.
+  // A line from left to right at y = 50, from x = 20 to x = 80. Its right side is below it.
   const Places places{{}, {{{20, 50}, {80, 50}}}};
   const auto crossings = [&](const std::vector<Cell>& feet, double slack, int confirmed = 0) {
     Visits visits;
@@ -131,24 +131,26 @@ TEST(Visits, CountCrossingsOfLines) {
   EXPECT_EQ(crossings({{50, 30}, {50, 55}, {50, 45}, {50, 60}, {50, 45}}, 8), "cross 0 right; ");
   EXPECT_EQ(crossings({{10, 40}, {10, 60}, {90, 60}, {90, 40}}, 0), "");  // around its ends
   EXPECT_EQ(crossings({{10, 40}, {10, 60}, {50, 60}, {50, 40}}, 0), "cross 0 left; ");
-  EXPECT_EQ(crossings({{50, 30}, {50, 60}, {50, 90}}, 0, 2), "cross 0 right; ");  // told when the object is confirmed
+  EXPECT_EQ(crossings({{50, 30}, {50, 60}, {50, 90}}, 0, 2), "cross 0 right; ");  // reported at confirmation
   EXPECT_EQ(crossings({{50, 30}, {50, 60}, {50, 30}}, 0, 2), "");
 }
 
-/// Cars in a queue go to the right over a line from the top to the bottom. A box grows over the cars behind it, or goes
-/// to one of them for a frame: nobody crosses back.
+/// Cars in a queue move to the right across a vertical line. A box grows over the cars behind it, or jumps to one of
+/// them for one frame. Nobody crosses back.
 TEST(Visits, CrossBackOnlyByMovingBack) {
   const Places places{{}, {{{160, 100}, {160, 200}}}};
   struct Step {
     int left, width;
     double speed;
+    bool jumped = false;
   };
-  const auto crossings = [&](const std::vector<Step>& steps, int flip) {  // flip: −1: the same to the left
+  const auto crossings = [&](const std::vector<Step>& steps, int flip) {  // flip −1: mirrored
     Visits visits;
     std::vector<ObjectEvent> events;
     for (const Step& step : steps) {
       const int left = flip > 0 ? step.left : 320 - step.left - step.width;
-      visits.seen({1, {left, 114, step.width, 38}, 0, {}, flip * step.speed, 0}, {places, 0, 4}, {}, events);
+      visits.seen({1, {left, 114, step.width, 38}, 0, {}, flip * step.speed, 0, step.jumped}, {places, 0, 4}, {},
+                  events);
     }
     std::string text;
     for (const ObjectEvent& event : events)
@@ -167,17 +169,37 @@ TEST(Visits, CrossBackOnlyByMovingBack) {
   }
 }
 
+/// When an id passes to another object, the side of a line on which the earlier object was no longer counts.
+TEST(Visits, CrossNoLineByAJump) {
+  const Places places{{}, {{{160, 100}, {160, 200}}}};
+  const auto crossings = [&](const std::vector<std::pair<int, bool>>& steps) {  // x of the foot, whether it jumped
+    Visits visits;
+    std::vector<ObjectEvent> events, crosses;
+    for (const auto& [x, jumped] : steps)
+      visits.seen({1, {x - 10, 114, 20, 38}, 0, {}, 40, 0, jumped}, {places, 0, 4}, {}, events);
+    for (const ObjectEvent& event : events)
+      if (event.kind == ObjectEvent::Kind::cross) crosses.push_back(event);
+    return text_of(crosses);
+  };
+  EXPECT_EQ(crossings({{100, false}, {200, false}}), "cross 0 left; ");
+  EXPECT_EQ(crossings({{100, false}, {200, true}}), "");
+  EXPECT_EQ(crossings({{100, false}, {162, true}, {200, false}}), "") << "onto the line";
+  EXPECT_EQ(crossings({{200, false}, {100, true}, {200, false}}), "cross 0 left; ");
+  EXPECT_EQ(crossings({{100, false}, {200, false}, {100, true}, {165, false}}), "cross 0 left; cross 0 left; ")
+      << "another one crosses, who need not come back";
+}
+
 // Tracker
 // ---------------------------------------------------------------------------------------------------------------------
 
-/// A clip of 640×480 pixels, 25 frames a second, cells of 16 pixels.
+/// A clip of 640×480 pixels at 25 frames per second, with cells of 16 pixels.
 struct Clip {
   explicit Clip(TrackRules rules = {}) : tracker(rules) {}
 
   const std::vector<TrackedObject>& play(const std::vector<Rect>& rects) {
     return advance(grid_of(640, 480, 16, rects));
   }
-  /// With looks.
+  /// Like play(), with looks.
   const std::vector<TrackedObject>& paint(const std::vector<Figure>& figures) {
     return advance(painted(640, 480, 16, figures));
   }
@@ -187,7 +209,7 @@ struct Clip {
     for (const ObjectEvent& e : tracker.take_events()) events.push_back(e);
     return tracker.objects();
   }
-  /// The id of the object whose box has the middle of a rectangle; 0: none.
+  /// The id of the object whose box contains the centre of a rectangle, or 0.
   std::uint64_t id_at(const Rect& rect) const {
     const Rect middle{rect.x + rect.width / 2, rect.y + rect.height / 2, 1, 1};
     for (const TrackedObject& o : tracker.objects())
@@ -228,11 +250,11 @@ TEST(Tracker, FollowsAnObjectAndConfirmsIt) {
   EXPECT_NEAR(events[0].path, 59 * 7, 40);
 }
 
-/// Parts of the picture look like objects until a change of the light is found.
+/// Until a change of the light is found, parts of the picture look like objects.
 TEST(Tracker, ConfirmsWhatAppearsInsideAndRestsLater) {
   struct Case {
     Rect first;
-    int step, frames;  ///< pixels a frame to the right; the frame with which it is confirmed
+    int step, frames;  ///< pixels per frame to the right; the frame that confirms it
   };
   constexpr int at_once = 2, later = 13;
   for (const Case& c :
@@ -255,7 +277,7 @@ TEST(Tracker, ConfirmsWhatAppearsInsideAndRestsLater) {
   EXPECT_EQ(clip.tracker.last_id(), 1u) << "one frame is enough";
 }
 
-/// For 1.5 s after a change of the light or the camera, what was seen for less than a second.
+/// For 1.5 s after a change of the light or the camera, objects must be seen for a second before they are confirmed.
 TEST(Tracker, ConfirmsObjectsLaterAfterAChange) {
   struct Case {
     unsigned change, first, confirmed;
@@ -324,7 +346,7 @@ TEST(Tracker, KeepsIdsWhenObjectsPassEachOther) {
   }
   for (const auto& o : clip.tracker.objects()) after.push_back(o.id);
   EXPECT_EQ(before, after);
-  EXPECT_LT(clip.tracker.objects()[1].box.x, 100);  // the second one went to the left
+  EXPECT_LT(clip.tracker.objects()[1].box.x, 100);  // the second object went to the left
   EXPECT_EQ(clip.tracker.last_id(), 2u);
 }
 
@@ -333,7 +355,7 @@ TEST(Tracker, KeepsFragmentsTogether) {
   for (int i = 0; i < 40; ++i) {
     const Rect whole{16 + 4 * i, 96, 64, 128};
     if (i % 3 != 2 || i < 6) clip.play({whole});
-    // 32 pixels of it are not seen.
+    // 32 pixels of it are hidden.
     else
       clip.play({{whole.x, 96, 64, 48}, {whole.x, 176, 64, 48}});
     ASSERT_EQ(clip.tracker.objects().size(), 1u) << i;
@@ -343,7 +365,7 @@ TEST(Tracker, KeepsFragmentsTogether) {
 
 constexpr PixelLooks dark{40, 0, 0}, bright{180, 8, -6};
 
-/// Two people meet, stand together for a second, and walk back. Their speeds say that they went on.
+/// Two people meet, stand together for a second, and walk back. Their speeds suggest that they walked on.
 TEST(Tracker, KeepsIdsByLooksWhenPeopleTurnBack) {
   Clip clip;
   std::uint64_t left = 0, right = 0;
@@ -360,14 +382,14 @@ TEST(Tracker, KeepsIdsByLooksWhenPeopleTurnBack) {
   EXPECT_EQ(clip.tracker.last_id(), 2u);
 }
 
-/// Two people meet, and then stand apart; suddenly each looks like the other. Shortly after the meeting this says that
-/// they were mixed up; later, that the light changed.
+/// Two people meet and stand apart; suddenly each looks like the other. Shortly after the meeting this means that they
+/// were mixed up; later, it means that the light changed.
 TEST(Tracker, TrustsPlacesAgainSomeTimeAfterPeopleMet) {
   for (const bool late : {false, true}) {
     Clip clip;
     std::uint64_t left = 0, right = 0;
     Rect first, second;
-    const int apart = late ? 60 : 38;  // of the frames, the last before they change their looks
+    const int apart = late ? 60 : 38;  // the last frame before they change their looks
     for (int i = 0; i <= apart + 5; ++i) {
       const int step = i < 30 ? i : std::max(60 - i, 25);
       first = {100 + 6 * step, 100, 40, 100}, second = {500 - 6 * step, 100, 40, 100};
@@ -382,13 +404,13 @@ TEST(Tracker, TrustsPlacesAgainSomeTimeAfterPeopleMet) {
   }
 }
 
-/// Somebody is hidden for half a second, and comes out of it elsewhere.
+/// A person is hidden for half a second and reappears elsewhere.
 TEST(Tracker, KnowsAnObjectAgainByItsLooks) {
   for (const bool same : {true, false}) {
     Clip clip;
     for (int i = 0; i < 15; ++i) clip.paint({{{100 + 6 * i, 100, 40, 100}, dark}});
     for (int i = 0; i < 12; ++i) clip.paint({});
-    // It would be at about 260,100, and 150 pixels are its reach as a stranger.
+    // It would be at about (260, 100), and a stranger's reach is 150 pixels.
     for (int i = 0; i < 5; ++i) clip.paint({{{440 + 6 * i, 120, 40, 100}, same ? dark : bright}});
     EXPECT_EQ(clip.id_at({464, 120, 40, 100}), same ? 1u : 2u);
   }
@@ -410,14 +432,14 @@ TEST(Tracker, FollowsPeopleSideBySide) {
   EXPECT_EQ(clip.tracker.last_id(), 2u);
 }
 
-/// The body and the legs are two regions for longer than it takes to confirm an object, and then one again.
-/// A torso and legs that are two regions become one object if they go the same way across. Objects one above the other
-/// stay apart if they go opposite ways, if they go down the picture, or if they come from different places.
+/// A torso and legs are two regions for longer than it takes to confirm an object, and then one region. They become one
+/// object if they move across in the same direction. Objects above each other remain separate if they move in opposite
+/// directions, move down the picture, or come from different places.
 TEST(Tracker, JoinsPiecesThatGoTheSameWayAcross) {
   struct Case {
     const char* name;
-    int across, across_of_legs, down;  // pixels a frame
-    int catches_up;                    // pixels a frame by which the torso is faster in the first frames
+    int across, across_of_legs, down;  // pixels per frame
+    int catches_up;                    // pixels per frame by which the torso is faster in the first frames
     std::size_t objects;
     unsigned ids;
   };
@@ -449,7 +471,7 @@ TEST(Tracker, JoinsPiecesThatGoTheSameWayAcross) {
   }
 }
 
-/// Two upright objects one above the other are two people, one behind the other, unless one is clearly lower.
+/// Two upright objects, one above the other, are two people, one behind the other, unless one is clearly lower.
 TEST(Tracker, JoinsUprightPiecesOfDifferentHeights) {
   for (const int lower : {48, 80})
     for (const bool swapped : {false, true}) {
@@ -459,6 +481,37 @@ TEST(Tracker, JoinsUprightPiecesOfDifferentHeights) {
       for (int i = 0; i < 40; ++i) clip.play({{100 + 6 * i, 32, 32, first}, {100 + 6 * i, 48 + first, 32, second}});
       EXPECT_EQ(clip.tracker.objects().size(), lower == 48 ? 1u : 2u);
       EXPECT_EQ(clip.tracker.last_id(), lower == 48 ? 1u : 2u);
+    }
+}
+
+/// Only the wheels of a car may differ from the road. Where whole cars were seen before, such pieces are one object.
+TEST(Tracker, JoinsPiecesOfObjectsOfTheUsualSize) {
+  for (const int gap : {32, 48, 96})
+    for (const bool known : {true, false})
+      for (const int step : {8, -8}) {
+        SCOPED_TRACE(std::to_string(gap) + (known ? ", known " : ", unknown ") + std::to_string(step));
+        Clip clip;
+        const auto place = [&](int i, int width) { return step > 0 ? -width + step * i : 640 + step * i; };
+        for (int car = 0; car < (known ? 5 : 0); ++car)
+          for (int i = 0; i < 100; ++i) clip.play({{place(i, 112), 96, 112, 64}});
+        const unsigned before = unsigned(clip.tracker.last_id());
+        for (int i = 0; i < 40; ++i) clip.play({{place(i, 96), 128, 32, 32}, {place(i, 96) + 32 + gap, 128, 32, 32}});
+        const bool joined = known && gap < 96;
+        EXPECT_EQ(clip.tracker.objects().size(), joined ? 1u : 2u);
+        EXPECT_EQ(clip.tracker.last_id(), before + (joined ? 1 : 2));
+      }
+}
+
+/// An id does not pass from an object that leaves to another one that enters near it.
+TEST(Tracker, EndsAtTheEdgeOfTheFrame) {
+  for (const bool right : {true, false})
+    for (const bool overlaps : {true, false}) {
+      SCOPED_TRACE(std::string(right ? "right" : "left") + (overlaps ? ", in its way" : ", beside it"));
+      Clip clip;
+      const auto place = [&](int x) { return right ? x : 640 - 80 - x; };
+      for (int i = 0; i < 32; ++i) clip.play({{place(240 + 12 * i), 160, 80, 48}});
+      for (int i = 0; i < 10; ++i) clip.play({{place(600 - 12 * i), overlaps ? 160 : 224, 80, 48}});
+      EXPECT_EQ(clip.tracker.last_id(), overlaps ? 1u : 2u);
     }
 }
 
@@ -483,7 +536,7 @@ TEST(Tracker, BoxesAreTightAlsoWhereObjectsMeet) {
       if (o.held) continue;
       EXPECT_EQ(intersection(o.box, around(one, other)), o.box) << i;
       EXPECT_GE(o.box.height, 90) << i;
-      EXPECT_LE(o.box.width, std::abs(one.x - other.x) >= 44 ? 56 : 84) << i;  // nearer, one may be hidden
+      EXPECT_LE(o.box.width, std::abs(one.x - other.x) >= 44 ? 56 : 84) << i;  // closer, one may be hidden
     }
   }
   EXPECT_EQ(clip.tracker.last_id(), 2u);
@@ -554,7 +607,7 @@ TEST(Tracker, CoversEveryRegionAndGivesEachEnterItsLeave) {
       for (const CellRun& run : found.runs)
         for (int x = run.first; x <= run.last; ++x) {
           const Rect cell = grid.box(x, run.y);
-          Rect covered;  // by the objects that are seen; corners may be missing where several meet
+          Rect covered;  // by the visible objects; corners may be missing where several meet
           for (const TrackedObject& o : objects)
             if (!o.held) covered = around(covered, intersection(o.box, cell));
           ASSERT_EQ(covered, cell) << "frame " << frame << " of round " << round;
@@ -588,7 +641,8 @@ TEST(Tracker, GoesOnWithOtherRules) {
   EXPECT_EQ(text_of(other.events), "enter 0 from 10; ");
 }
 
-/// Caps of a frame every 68 years, or a clock that began long ago: the sum of the times passes 2^63 ns, and then 2^64.
+/// At one frame every 68 years, or with a clock that started long ago, the sum of the times exceeds 2^63 ns, and then
+/// 2^64.
 TEST(Tracker, GoesOnWhereTheTimesPassTheirLargestValue) {
   TrackRules rules;
   rules.places = {{{{0, 0}, {100, 0}, {100, 480}, {0, 480}}}, {{{0, 240}, {640, 240}}}};

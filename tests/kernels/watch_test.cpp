@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The watch over a camera (kernels/histogram/watch.hpp), fed with figures of frames.
+// Feeds figures of frames to the watch over a camera (kernels/histogram/watch.hpp).
 #include "kernels/histogram/watch.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,6 @@ using histogram::Look;
 using histogram::Watch;
 using histogram::WatchParams;
 
-/// A frame of an ordinary live picture.
 const Look ordinary{0, 0, 0.5, 45, 5, 2.0};
 
 Look with(Look look, double brightness, double deviation, double sharpness, std::optional<double> difference) {
@@ -27,7 +26,7 @@ Look with(Look look, double brightness, double deviation, double sharpness, std:
 const Look black = with({}, 0.01, 1, 0.5, 0.6), white = with({}, 0.97, 5, 0.5, 0.5), flat = with({}, 0.4, 2, 1, 1.1),
            soft = with({}, 0.5, 40, 1.5, 1.5), same = with({}, 0.5, 45, 5, 0.0);
 
-/// A watch over frames of 25 per second, whose labels are milliseconds.
+/// A watch over frames at 25 per second. Times are in milliseconds.
 struct Feed {
   Watch watch;
   WatchParams params;
@@ -54,7 +53,7 @@ struct Feed {
     time += step;
     return text;
   }
-  /// Frames for so many milliseconds; what changed, with the times.
+  /// Feeds frames for `length` milliseconds. Returns the changes with their times.
   std::string frames(const Look& look, std::uint64_t length) {
     std::string all;
     for (const std::uint64_t end = time + length; time < end;) {
@@ -106,17 +105,17 @@ TEST(Watch, TellsTheValueAndItsLimit) {
   EXPECT_EQ(feed.changes[0].limit, 0.06);
   EXPECT_EQ(feed.changes[1].value, 0.5);
   EXPECT_EQ(feed.changes[1].limit, 0.09);
-  // Less of the usual sharpness is left than 0.5 of it.
+  // Less than half of the usual sharpness is left.
   EXPECT_NEAR(feed.changes[2].value, 1.5 / 40 / (5.0 / 45), 0.01);
   EXPECT_EQ(feed.changes[2].limit, 0.5);
 }
 
-/// Limits have a distance, and short moments do not count.
+/// The limits for begin and end differ, and short moments do not count.
 TEST(Watch, HasHysteresis) {
   Feed feed;
   EXPECT_EQ(feed.frames(with(ordinary, 0.07, 30, 5, 2.0), 10000), "");  // between the limits: not dark before …
   EXPECT_EQ(feed.frames(black, 960), "");
-  EXPECT_EQ(feed.frame(ordinary), "");  // one frame in between, and the time begins again
+  EXPECT_EQ(feed.frame(ordinary), "");  // one frame between them, and the time starts again
   EXPECT_EQ(feed.frames(black, 960), "");
   EXPECT_EQ(feed.frames(black, 80), "12000: dark begins since 11000");
   EXPECT_EQ(feed.frames(with(ordinary, 0.07, 30, 5, 2.0), 10000), "");  // … but still dark after
@@ -125,7 +124,7 @@ TEST(Watch, HasHysteresis) {
   EXPECT_EQ(feed.frames(ordinary, 1040), "24040: dark ends since 11000");
 }
 
-/// Times count, not frames: 2 frames a second give the result of 50.
+/// Times count, not frames: 2 frames per second give the same result as 50.
 TEST(Watch, CountsTimeAndNotFrames) {
   for (std::uint64_t step : {20, 500}) {
     Feed feed;
@@ -140,7 +139,7 @@ TEST(Watch, CountsTimeAndNotFrames) {
   EXPECT_EQ(slow.frames(same, 10000), "20000: frozen begins since 10000");
 }
 
-/// A black picture has no detail, one without detail no focus, and neither shows noise.
+/// A black picture has no detail, a picture without detail has no focus, and neither shows noise.
 TEST(Watch, ReportsOnlyTheFirstCause) {
   for (const auto& [look, name] :
        {std::pair{with(black, 0.01, 0, 0, 0.0), "dark"}, {with(white, 0.99, 0, 0, 0.0), "bright"}}) {
@@ -156,7 +155,7 @@ TEST(Watch, ReportsOnlyTheFirstCause) {
   EXPECT_EQ(feed.frames(ordinary, 20000), "71000: covered ends since 10000");
 }
 
-/// The light goes off: the sharpness falls with the contrast, but the lens is in focus.
+/// When the light goes off, the sharpness falls with the contrast, but the lens is in focus.
 TEST(Watch, TakesDimLightForFocused) {
   Feed feed;
   feed.frames(ordinary, 10000);
@@ -164,7 +163,7 @@ TEST(Watch, TakesDimLightForFocused) {
   EXPECT_EQ(feed.frames(ordinary, 10000), "");
 }
 
-/// The contrast rises, and the detail stays: a bright lamp comes into view. The lens is in focus.
+/// A bright lamp comes into view: the contrast rises and the detail stays. The lens is in focus.
 TEST(Watch, TakesMoreContrastForFocused) {
   Feed feed;
   feed.frames(ordinary, 10000);
@@ -172,7 +171,7 @@ TEST(Watch, TakesMoreContrastForFocused) {
   EXPECT_EQ(feed.frames(ordinary, 10000), "");
 }
 
-/// Caps of a frame every 68 years: the sum of the times passes 2^63 ns, and then 2^64.
+/// At one frame every 68 years, the sum of the times exceeds 2^63 ns, and then 2^64.
 TEST(Watch, GoesOnWhereTheTimesPassTheirLargestValue) {
   Feed feed;
   feed.step = 2'147'483'647'000;
@@ -189,13 +188,13 @@ TEST(Watch, GoesOnWhereTheTimesPassTheirLargestValue) {
 TEST(Watch, KnowsNoFocusAtFirst) {
   Feed feed;
   feed.frames(ordinary, 2000);
-  EXPECT_EQ(feed.frames(soft, 60000), "");  // two seconds do not make a usual picture
+  EXPECT_EQ(feed.frames(soft, 60000), "");  // two seconds are too short for a usual picture
   Feed other;
   other.frames(ordinary, 6000);
   EXPECT_EQ(other.frames(soft, 2000), "7000: defocused begins since 6000");
 }
 
-/// A camera that was turned to a softer scene: some minutes later this is the usual picture.
+/// A camera is turned towards a softer scene, which becomes the usual picture after some minutes.
 TEST(Watch, GetsUsedToASofterPicture) {
   Feed feed;
   feed.step = 1000;
@@ -221,7 +220,7 @@ TEST(Watch, TakesNoiseForLive) {
   EXPECT_EQ(changes, "24040: frozen ends since 19920");
 }
 
-/// A frozen picture that is encoded again changes a little at a key frame.
+/// A frozen picture that is encoded again changes slightly at a key frame.
 TEST(Watch, StaysFrozenAtAKeyFrame) {
   Feed feed;
   feed.frames(ordinary, 1000);
@@ -242,7 +241,7 @@ TEST(Watch, UsesItsTimeForFrozen) {
   }
 }
 
-/// A frame that cannot be compared says nothing of frozen: the time begins again.
+/// A frame that cannot be compared does not count as frozen, so the time starts again.
 TEST(Watch, NeedsFramesThatCanBeCompared) {
   Feed feed;
   feed.frames(ordinary, 1000);
@@ -258,7 +257,7 @@ TEST(Watch, EndsWhatIsOn) {
   feed.frames(with(same, 0.5, 40, 1.5, 0.0), 5000);
   EXPECT_EQ(feed.of(feed.watch.end()), "defocused ends since 10000; frozen ends since 9960");
   EXPECT_TRUE(feed.watch.end().empty());
-  EXPECT_EQ(feed.frames(soft, 20000), "");  // what was usual is forgotten
+  EXPECT_EQ(feed.frames(soft, 20000), "");  // the usual picture is forgotten
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ import subprocess
 
 # Counters make the code up to six times slower, so changes are tried in a build without them.
 OPTIONS = ['-Doptimization=2', '-Ddebug=false']
-# The slow references of the tests do without counters, which nobody reads.
+# The slow references of the tests have no counters, because nobody reads them.
 COUNTERS = ['-Db_coverage=true', '-Doptimization=1', '-Ddebug=false',
             '-Dcpp_args=-fprofile-exclude-files=.*/tests/.*;/usr/include/.*']
 
@@ -20,8 +20,8 @@ def run(*command):
 
 
 def copy_of(source, folder):
-    """A copy of a source tree in a folder, without builds. Files that are there and equal keep their times, so that
-    they are not compiled again; a change that a killed run left there is undone."""
+    """A copy of a source tree in a folder, without builds. Equal files keep their times, so that they are not compiled
+    again. A change left by a killed run is undone."""
     for place, folders, files in os.walk(source):
         folders[:] = [name for name in folders if not name.startswith(('.git', 'build'))]
         copy = folder / os.path.relpath(place, source)
@@ -50,18 +50,18 @@ class Build:
         self.unchanged = {}  # object: its bytes without a change
 
     def compiled(self, output):
-        """The file that an object is made of, relative to the source tree."""
+        """The file that an object is compiled from, relative to the source tree."""
         return os.path.relpath(self.folder / self.commands[output]['file'], self.source)
 
     def ninja(self, *outputs):
-        """Builds these outputs. Returns what was said if that fails, else None."""
+        """Builds these outputs. Returns the output if this fails, otherwise None."""
         done = subprocess.run(['ninja', '-j1', '-C', str(self.folder), *outputs], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors='replace')
         return done.stdout if done.returncode else None
 
     def objects(self):
-        """The objects that each file of the source tree is compiled into, itself or as a header. What is not built yet
-        is in no test, and left out."""
+        """The objects that each file of the source tree is compiled into, itself or as a header. Objects that are not
+        built are in no test, and are omitted."""
         found, output = collections.defaultdict(list), None
         built = {each for each in self.commands if (self.folder / each).exists()}
         for each in sorted(built):
@@ -80,8 +80,8 @@ class Build:
 
     @contextlib.contextmanager
     def with_change(self, mutant, outputs):
-        """The source tree with a change while the block runs. Gives what the compiler says if it fails, else None, and
-        whether one of these objects differs from the one without the change."""
+        """Changes the source tree while the block runs. Yields the compiler's output if it fails, otherwise None, and
+        whether a change affects one of these objects."""
         for output in outputs:
             if output not in self.unchanged:
                 self.ninja(output)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The changes that tests/mutants.py tries. universalmutator makes them by cpp.rules."""
+"""The changes that tests/mutants.py tries. universalmutator makes them with cpp.rules."""
 import contextlib
 import dataclasses
 import hashlib
@@ -15,7 +15,7 @@ RULES = Path(__file__).with_name('cpp.rules')
 
 @dataclasses.dataclass(frozen=True)
 class Mutant:
-    """One line of a file, and what replaces it. `before` and `after` end without a newline."""
+    """One line of a file, and its replacement. `before` and `after` end without a newline."""
     file: str
     line: int
     before: str
@@ -23,7 +23,7 @@ class Mutant:
 
     @property
     def key(self):
-        """Names it in the journal."""
+        """Its name in the journal."""
         return f'{self.file}:{self.line}:' + hashlib.sha1(f'{self.before}\n{self.after}'.encode()).hexdigest()[:12]
 
     def text(self, source):
@@ -38,7 +38,7 @@ class Mutant:
 
 
 def install(folder):
-    """Installs universalmutator from PyPI in a folder, unless it is there. Its rules use the standard library alone."""
+    """Installs universalmutator from PyPI in a folder, unless it is there. Its rules need only the standard library."""
     if (folder / f'{PACKAGE.replace("==", "-")}.dist-info').exists():
         return
     subprocess.run([sys.executable, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps',
@@ -46,7 +46,7 @@ def install(folder):
 
 
 def generator(folder):
-    """universalmutator's module, also from this folder; None if it is not installed."""
+    """universalmutator's module, possibly from this folder; None if it is not installed."""
     sys.path.append(str(folder))
     importlib.invalidate_caches()
     try:
@@ -58,7 +58,7 @@ def generator(folder):
 def mutants_of(mutator, source, file):
     """All changes of one file, each once."""
     lines = (source / file).read_text(encoding='utf-8').splitlines(keepends=True)
-    with contextlib.redirect_stdout(io.StringIO()) as said:  # it names its rules for each file
+    with contextlib.redirect_stdout(io.StringIO()) as said:  # it prints the names of its rules for each file
         found = mutator.mutants_regexp(lines, [str(RULES)], ignorePatterns=[], ignoreStringOnly=True)
     if 'WARNING' in said.getvalue() or 'COULD NOT' in said.getvalue():
         raise RuntimeError(said.getvalue())
@@ -66,6 +66,6 @@ def mutants_of(mutator, source, file):
 
 
 def in_order(mutants, seed):
-    """In the order of a seed. It does not depend on the machine, and a change of the code moves only the changes of its
-    own lines."""
+    """Sorts by a seed. The order does not depend on the machine. A change of the code moves only the mutants of the
+    changed lines."""
     return sorted(mutants, key=lambda mutant: hashlib.sha1(f'{seed} {mutant.key}'.encode()).digest())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The tests of a build in units that tests/mutants.py can run one by one, the lines that each of them runs, and
-their times."""
+"""Divides the tests of a build into units that tests/mutants.py can run one by one. Measures the lines that each unit
+runs, and its time."""
 import collections
 import dataclasses
 import hashlib
@@ -14,7 +14,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-LARGE = 4  # seconds of processor time: a program of gst-check that needs more is divided into its cases
+LARGE = 4  # seconds of processor time: a gst-check program that needs more is divided into its cases
 # Results of gst-check: FILE:LINE:RESULT:CASE:TEST:NUMBER: TEXT
 GST_CHECK = re.compile(r'^\S+:\d+:[PFES]:([^:]+):\w+:\d+: ', re.MULTILINE)
 GIB = 1 << 30
@@ -40,7 +40,7 @@ class Result:
 
 
 def execute(unit, cpu_limit=1800, wall_limit=3600, environment=None, keep_output=False):
-    """Runs a unit. It ends after so many seconds of processor time, or, if it waits for something, of time."""
+    """Runs a unit. It ends after `cpu_limit` seconds of processor time, or `wall_limit` seconds if it waits."""
     def limits():
         resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_limit) + 1, int(cpu_limit) + 5))
         resource.setrlimit(resource.RLIMIT_DATA, (12 * GIB, 12 * GIB))  # tests with far rows reserve 7
@@ -73,8 +73,7 @@ def execute(unit, cpu_limit=1800, wall_limit=3600, environment=None, keep_output
 
 
 def programs(build, suites, skip):
-    """The tests of meson in these suites, each program once, without those whose name has one of the words
-    of `skip`."""
+    """The tests of meson in these suites, each program once, except those whose name has a word of `skip`."""
     found = {}
     for test in build.tests:
         names = {suite.split(':')[-1] for suite in test['suite']}
@@ -89,7 +88,7 @@ def programs(build, suites, skip):
 
 
 def suites_of(unit):
-    """A program of GoogleTest as one unit for each of its suites."""
+    """Splits a GoogleTest program into one unit per suite."""
     listed = subprocess.run([*unit.command, '--gtest_list_tests'],
                             env={**os.environ, **unit.environment, **NO_COUNTERS},
                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout
@@ -103,7 +102,7 @@ def suites_of(unit):
 
 
 def cases_of(unit, said):
-    """A program of gst-check as one unit for each case that it named; none if it is something else."""
+    """Splits a gst-check program into one unit for each case that it named; no units for other programs."""
     for case in dict.fromkeys(GST_CHECK.findall(said)):
         yield dataclasses.replace(unit, name=f'{unit.name} {case}',
                                   environment={**unit.environment, 'CK_RUN_CASE': case})
@@ -116,16 +115,16 @@ def build_needs(build, units):
 
 
 class Coverage:
-    """Which unit runs which line, kept in a file of the build folder. Measures only what is new or changed there."""
+    """Which unit runs which line, kept in a file of the build folder. Measures only new or changed units."""
 
     def __init__(self, build, folders):
         self.build, self.folders = build, folders
         self.path = build.scratch / 'coverage.json'
         kept = json.loads(self.path.read_text()) if self.path.exists() else {}
-        self.stamp = kept.get('stamp', {})  # program, or part of it: state of its sources
+        self.stamp = kept.get('stamp', {})  # program, or part of it: the state of its sources
         self.units = {name: Unit(**fields) for name, fields in kept.get('units', {}).items()}
-        self.lines = kept.get('lines', {})  # unit: {file: its lines that run}
-        # file: the lines that have code.
+        self.lines = kept.get('lines', {})  # unit: {file: its executed lines}
+        # file: the lines that have code
         self.known = {file: set(lines) for file, lines in kept.get('known', {}).items()}
 
     def save(self):
@@ -136,7 +135,7 @@ class Coverage:
         os.replace(part, self.path)
 
     def state(self, unit):
-        """Changes with the sources of the code and of the unit's program."""
+        """A state that changes with the sources of the code and of the unit's program."""
         names = sorted({name for need in unit.needs for name in self.build.sources.get(need, [])}
                        | {word for word in unit.command if word.endswith('.py')} |
                        {str(path) for folder in self.folders
@@ -159,7 +158,7 @@ class Coverage:
                 said = self.measure_one(unit, say)
                 parts = list(cases_of(unit, said)) if unit.seconds >= LARGE else []
             for part in parts:
-                if self.stamp.get(part.name) != state:  # else it was measured by a run that was stopped
+                if self.stamp.get(part.name) != state:  # otherwise, an interrupted run has measured it
                     self.measure_one(part, say)
                     self.stamp[part.name] = state
                     self.save()
@@ -188,7 +187,7 @@ class Coverage:
         return result.output
 
     def read(self, counters):
-        """{file: the lines that ran}, of files in the folders."""
+        """{file: executed lines}, for files in the folders."""
         data = list(counters.rglob('*.gcda'))
         for file in data:
             notes = Path('/') / file.relative_to(counters).with_suffix('.gcno')
@@ -201,7 +200,7 @@ class Coverage:
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors='replace').stdout
         for text in said.splitlines():
             for file in json.loads(text)['files'] if text.startswith('{') else []:
-                # Options such as -ffile-prefix-map name files as they lie below the source tree.
+                # With options such as -ffile-prefix-map, file names are relative to the source tree.
                 below = self.build.source / file['file']
                 name = os.path.relpath(below if below.is_file() else self.build.folder / file['file'],
                                        self.build.source)
@@ -213,7 +212,7 @@ class Coverage:
 
     def covering(self, file, line, compiled):
         """The names of the units that run a line. A line without its own code (a constant, a table, the rest of a
-        statement) counts as run by all units that run a line of its file, or of those that are compiled with it."""
+        statement) counts as run by all units that run a line of its file, or of a file compiled with it."""
         own = line in self.known.get(file, ())
         return [name for name, files in self.lines.items() if self.units[name].passes and
                 (line in files.get(file, ()) if own else not files.keys().isdisjoint({file, *compiled}))]
@@ -229,8 +228,8 @@ class Coverage:
 
 
 class Trials:
-    """The units that pass in the build where changes are tried, which has no counters, and their times there. Kept in
-    a file of the build folder, and measured again after a change of their sources, or if they failed."""
+    """The units that pass in the build without counters, where changes are tried, and their times there. Kept in a file
+    of the build folder. Units are measured again if their sources changed or they failed."""
 
     def __init__(self, build, coverage):
         self.build, self.coverage = build, coverage
@@ -255,14 +254,14 @@ class Trials:
                 self.units[unit.name] = unit
 
     def moved(self, unit):
-        """A unit of the build with counters as it is in this build."""
+        """Converts a unit of the build with counters to this build."""
         def here(text):
             return text.replace(str(self.coverage.build.folder), str(self.build.folder))
         return dataclasses.replace(unit, command=[here(word) for word in unit.command],
                                    environment={name: here(value) for name, value in unit.environment.items()})
 
     def covering(self, file, line, compiled):
-        """The units that run a line, quickest first, units of the file's operation ahead."""
+        """The units that run a line: those of the file's operation first, then the quickest."""
         words = [word for word in re.split(r'[/_.]', file.lower())
                  if len(word) > 3 and word not in ('kernels', 'elements', 'base', 'video')]
 

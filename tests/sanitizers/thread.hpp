@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// For test programs that are built with -fsanitize=thread. Shows the sanitizer how threads wait for each other in
-// libraries that are built without it. These functions replace functions of the libraries, also for the plugin.
-// Include it in one file of a program.
+// For test programs built with -fsanitize=thread. Shows the sanitizer how threads wait for each other in libraries that
+// are built without it. These functions replace functions of the libraries, for the plugin too. Include this file in
+// one file of a program.
 #pragma once
 #ifdef __SANITIZE_THREAD__
 
@@ -15,7 +15,7 @@
 
 #define CUDAVISION_VISIBLE __attribute__((visibility("default")))
 
-/// Replaces OpenCV's thread pool by threads that the sanitizer knows, so that it sees races between the parts of a
+/// Replaces OpenCV's thread pool with threads that the sanitizer knows, so that it sees races between the parts of a
 /// loop. If a part or the start of a thread throws, the others end first.
 CUDAVISION_VISIBLE void cv::parallel_for_(const Range& range, const ParallelLoopBody& body, double) {
   const int parts = std::min(range.size(), 3);
@@ -76,7 +76,7 @@ extern "C" CUDAVISION_VISIBLE gboolean g_cond_wait_until(GCond* condition, GMute
   return signalled;
 }
 
-/// Everything that the last owner of a mini object did happens before the actions of its pool or its next owner.
+/// Every action of a mini object's last owner happens before the actions of its pool or its next owner.
 extern "C" CUDAVISION_VISIBLE void gst_mini_object_unref(GstMiniObject* object) {
   CUDAVISION_REAL(gst_mini_object_unref);
   __tsan_release(object);

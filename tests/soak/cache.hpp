@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Expected pictures that are kept, up to a limit.
+// A cache of expected pictures with a size limit.
 #pragma once
 
 #include <deque>
@@ -16,7 +16,8 @@ class Cache {
     const auto found = values_.find(key);
     return found == values_.end() ? nullptr : &found->second;
   }
-  /// Adds a value and drops the oldest ones. Values whose keys begin like this one stay: it was made of them.
+  /// Adds a value and drops the oldest ones. Values whose keys are a prefix of this key stay, because it was made from
+  /// them.
   const T* add(const std::string& key, T value, std::size_t bytes) {
     bytes_ += bytes;
     while (bytes_ > most_bytes && key.compare(0, order_.front().first.size(), order_.front().first) != 0) {

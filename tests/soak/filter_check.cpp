@@ -8,7 +8,7 @@ namespace {
 
 std::string text(gint64 number) { return std::to_string(number); }
 
-/// Calls f for all versions between `low` and `high`, each number by itself.
+/// Calls f for all versions between `low` and `high`, for each stage independently.
 template <typename F>
 void each_between(const std::vector<int>& low, const std::vector<int>& high, F&& f) {
   std::vector<int> versions = high;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Checks the frames that leave a pipeline of filters: each entered, each comes once and in order, each is the picture
-// of settings that were valid, and never of settings that an earlier frame has left behind.
+// Checks the frames that leave a pipeline of filters: each one entered, leaves once and in order, and is a picture for
+// settings that were valid, but never for settings older than those of an earlier frame.
 #pragma once
 
 #include <deque>
@@ -18,7 +18,6 @@
 
 namespace cudavision::soak {
 
-/// The settings that an element has had.
 class History {
  public:
   explicit History(const Kind& kind) : kind_(kind), versions_{{0, 0}} {}
@@ -44,21 +43,21 @@ class History {
   std::vector<Version> versions_;
 };
 
-/// Something that left the source.
+/// A frame, flush or EOS that left the source.
 struct Entry {
   enum class Type { frame, flush, eos } type;
-  guint64 serial = 0;     ///< counts the frames that ever left the source
+  guint64 serial = 0;     ///< counts all frames that left the source
   guint64 n = 0;          ///< the frame's number in the stream
-  gint64 previous = -1;   ///< the frame before it, if a comparison with it makes sense
+  gint64 previous = -1;   ///< the previous frame, if comparing with it makes sense
   GstClockTime time = 0;  ///< running time
 };
 
 class Outlet {
  public:
-  /// `mutex` guards the histories. Without stages, frames must come out as they went in.
+  /// `mutex` guards the histories. Without stages, frames must come out unchanged.
   Outlet(Report& report, const Stream& stream, std::mutex& mutex, std::vector<History*> stages);
 
-  /// The source sent this. The caller holds the mutex.
+  /// Records what the source sent. The caller holds the mutex.
   void enter(const Entry& entry) { entries_.push_back(entry); }
   /// The caller holds the mutex.
   void forget() { entries_.clear(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Pipelines of filters: the source is followed frame by frame to each sink.
+// Pipelines of filters: each frame is followed from the source to each sink.
 #include <stdexcept>
 
 #include "tests/soak/filter_check.hpp"
@@ -114,7 +114,7 @@ class FilterLane : public Lane {
     send_seek(n, GST_SEEK_FLAG_FLUSH);
   }
   void send_seek(guint64 n, GstSeekFlags flags) {
-    // A bin would send it once for each sink.
+    // a bin would send it once for each sink
     if (!gst_element_send_event(source_, gst_event_new_seek(1, GST_FORMAT_TIME, flags, GST_SEEK_TYPE_SET,
                                                             gint64(n * frame_time), GST_SEEK_TYPE_NONE, -1)))
       report_.fail("a seek failed");
@@ -167,7 +167,7 @@ class FilterLane : public Lane {
         gst_element_send_event(source_, gst_event_new_flush_stop(TRUE));
       }
       flushed_twice();
-      // Without a seek after it, basesrc sometimes does not start again (seen with GStreamer 1.22).
+      // Without a seek after this, basesrc sometimes does not restart (seen with GStreamer 1.22).
       seek(n);
     } else {
       throw std::runtime_error("unknown");
@@ -188,7 +188,7 @@ class FilterLane : public Lane {
   std::deque<History> histories_;
   std::vector<std::unique_ptr<Exit>> outlets_;
   std::atomic<int> ends_{0};
-  std::mutex mutex_;  // guards what follows, and the histories
+  std::mutex mutex_;  // guards the following members and the histories
   guint64 serial_ = 0;
   gint64 previous_ = -1;
   GstSegment segment_{};

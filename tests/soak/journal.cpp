@@ -43,7 +43,7 @@ Recorded read_journal(const std::string& file) {
   recorded.run.seed = seed;
   std::map<int, Step> before;
   std::set<int> failed;
-  // A line without an end was not written whole.
+  // a line without an end is incomplete
   for (int number = 2; std::getline(from, line) && !from.eof(); ++number) {
     std::istringstream columns(line);
     int lane = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The journal of a run: what was done to each pipeline, when, and what came of it.
-// A run can be repeated from it (--replay).
+// The journal of a run: the actions on each pipeline, their times, and their results. A run can be repeated from it
+// (--replay).
 //
 // The first line names the run: "soak-journal 1 backend=cpu seed=1 pipelines=16". Each other line has four columns,
-// separated by tabs: number of the pipeline, seconds since the begin,
-// frames that had come by then, and a mark with a text:
+// separated by tabs: the number of the pipeline, the seconds since the start, the frames that had arrived by then, and
+// a mark with a text:
 //   > ACTION   an action begins. Only these lines are repeated
 //   # TEXT     a comment for people: the settings that the numbers of an action stand for
 //   = STATE    the elements of the pipeline have reached this state
@@ -22,7 +22,7 @@
 
 namespace cudavision::soak {
 
-/// Which run a journal belongs to.
+/// The run that a journal belongs to.
 struct Run {
   std::string backend = "cuda";
   std::uint64_t seed = 1;
@@ -35,7 +35,7 @@ class Journal {
   /// Throws std::runtime_error if the file cannot be written.
   Journal(const std::string& file, const Run& run);
   const std::string& file() const { return file_; }
-  /// Any thread may call it.
+  /// May be called in any thread.
   void write(int lane, long frames, char mark, const std::string& text);
 
  private:
@@ -48,7 +48,7 @@ class Journal {
   std::unique_ptr<std::FILE, Close> to_;
 };
 
-/// An action of a journal, and when it began: after so many seconds and frames since the action before it.
+/// An action of a journal, with the seconds and frames between the start of the previous action and its own.
 struct Step {
   double seconds;
   long frames;
@@ -59,8 +59,8 @@ struct Recorded {
   Run run;
   std::map<int, std::vector<Step>> steps;  ///< by the number of the pipeline
 };
-/// Reads a journal, or what was written of one. The actions after the first failure of a pipeline are left out. Throws
-/// std::runtime_error that names the line which it does not understand.
+/// Reads a journal, which may be incomplete. Actions after the first failure of a pipeline are omitted. Throws
+/// std::runtime_error with the line that it does not understand.
 Recorded read_journal(const std::string& file);
 
 }  // namespace cudavision::soak

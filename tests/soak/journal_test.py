@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The soak's journal: a fault that is put in is found, and found again from the journal; the twins tell whose
-fault it is; run.sh keeps the journal beside its log.
+"""Tests the soak's journal: an injected fault is found, and found again from the journal; the twins show whose fault it
+is; run.sh keeps the journal beside its log.
 
   journal_test.py SOAK RUN.SH"""
 import os
@@ -48,7 +48,7 @@ class JournalTest(unittest.TestCase):
         found = set(FAILED.findall(first.stdout))
         self.assertEqual({name for name, _ in found}, {"chain", "queues", "difference", "blend"}, first.stdout)
         self.assertIn(str(self.journal), first.stdout)
-        # The twins have no elements of ours, and so not their fault.
+        # The twins contain no elements of this plugin, so they do not have the fault.
         self.assertEqual(len(re.findall(r"^pipeline \d, \w+ without our elements: does not fail$", first.stdout, re.M)),
                          4, first.stdout)
         text = self.journal.read_text()
@@ -61,7 +61,7 @@ class JournalTest(unittest.TestCase):
             self.assertEqual(second.returncode, 1, second.stdout + second.stderr)
             self.assertEqual(set(FAILED.findall(second.stdout)), found, second.stdout)
             for pipeline in range(4):
-                # The frame after the third seek may come when the next action has begun.
+                # The frame after the third seek may arrive when the next action has begun.
                 first_time, second_time = actions(self.journal, pipeline), actions(again, pipeline)
                 shorter = min(len(first_time), len(second_time))
                 self.assertEqual(first_time[:shorter], second_time[:shorter])
@@ -103,7 +103,7 @@ class JournalTest(unittest.TestCase):
         logs = bundle / "the logs"
 
         def run(arguments):
-            # The arguments replace the arguments of run.sh.
+            # These arguments replace the arguments of run.sh.
             return subprocess.run([bundle / "run.sh", "soak"], capture_output=True, text=True, check=False, env={
                 **os.environ, "OUT": str(logs),
                 "SOAK_ARGS": f"--backend cpu --pipelines 1 --patience 20 --actions 30 {arguments}"})
@@ -136,7 +136,7 @@ class JournalTest(unittest.TestCase):
             self.assertEqual((done.returncode, message in done.stderr), (1, True), done.stderr)
         self.journal.unlink()
         self.assertIn("No such file", soak("--replay", self.journal).stderr)
-        # An action that does not exist, or that has a wrong number, is a failure and not the end of the process.
+        # An unknown action, or one with a wrong number, is a failure, but does not end the process.
         for action in ("jump 3", "set 9 9", "seek", "seek 99999999"):
             self.journal.write_text(f"{head}0\t0.1\t0\t> play\n0\t0.2\t3\t> {action}\n0\t0.3\t9\t> end\n")
             done = soak("--replay", self.journal)

@@ -99,16 +99,16 @@ void Lane::reach(GstState state) {
 
 void Lane::settle(GstState state) {
   bool may_be_stuck = std::exchange(flushed_twice_, false) && state == GST_STATE_PLAYING;
-  if (erred_.exchange(false)) {  // or the pipeline would not follow the next flush
+  if (erred_.exchange(false)) {  // otherwise the pipeline would not follow the next flush
     report_.act(std::string(gst_element_state_get_name(state)) + " once more, because of an error");
     if (gst_element_set_state(pipeline(), state) == GST_STATE_CHANGE_FAILURE) return fail_state(state, "cannot become");
   }
   const double begin = fair_time();
   for (;;) {
-    // Looks at the elements too: a bin that is set to the state in which it is says SUCCESS while its sink
-    // is still on its way there.
+    // Also examines the elements: if a bin is set to its current state, it reports SUCCESS while its sink is still
+    // changing.
     const bool waits = gst_element_get_state(pipeline(), nullptr, nullptr, GST_SECOND / 5) == GST_STATE_CHANGE_ASYNC;
-    bool rests = is_resting(pipeline());  // asked first, because the last change may end right now,
+    bool rests = is_resting(pipeline());  // asked first, because the last change may end at this moment,
     const std::string other = element_not_in(pipeline(), state);
     rests = rests && is_resting(pipeline());  // and again, because another one may begin
     if (!waits && other.empty()) return report_.note('=', gst_element_state_get_name(state));
@@ -190,13 +190,13 @@ void Lane::perform_any(const std::string& name, std::istream& numbers) {
   if (name == "null" || name == "ready") return stop_and_play(name == "null" ? GST_STATE_NULL : GST_STATE_READY);
   if (name == "pause") return pause_and_play(numbers);
   if (name == "seek" || name == "restart") {
-    ended_ = false;  // frames come again, also where a replay is so fast that it had ended before this seek
+    ended_ = false;  // frames arrive again, even if a fast replay had ended before this seek
     return seek(next(numbers, length()));
   }
   if (name == "memory") {
     const std::size_t filter = std::size_t(next(numbers, memory_filters_.size()));
     const bool cuda = next(numbers, 2) != 0;
-    return options_.twin ? void() : change_memory(filter, cuda);  // GStreamer's elements here work on system memory
+    return options_.twin ? void() : change_memory(filter, cuda);  // GStreamer's elements here use system memory
   }
   if (name == "play") {
     report_.act("first PLAYING");
@@ -237,7 +237,8 @@ void Lane::run(const std::atomic<bool>& stop, long actions) {
 }
 
 void Lane::await(const Step& step, long frames) const {
-  // The frames of the recorded run, if they come: a pipeline at its end sends none, and another machine is slower.
+  // Waits for the frame count of the recorded run, but not forever: a pipeline at its end sends none, and another
+  // machine is slower.
   const bool restarts = step.action.compare(0, 7, "restart") == 0;
   const double most = std::min(options_.patience / 2, 10 * step.seconds + 0.5), begin = fair_time();
   while (fair_time() - begin < most && (restarts ? !ended_ : report_.frames() < frames + step.frames && !ended_))
@@ -253,7 +254,7 @@ void Lane::replay(const std::atomic<bool>& stop, const std::vector<Step>& steps)
     step(next.action);
   }
   if (!steps.empty() && steps.back().action == "end") await(steps.back(), frames);
-  await({0.5, 3, "end"}, report_.frames());  // what the last action changes is seen in frames
+  await({0.5, 3, "end"}, report_.frames());  // frames show the effect of the last action
   end();
 }
 

@@ -19,16 +19,16 @@ namespace cudavision::soak {
 
 struct Options {
   std::string backend = "cuda";
-  double patience = 10;  ///< seconds of fair_time() without a frame after which a pipeline hangs
-  bool twin = false;     ///< GStreamer's elements stand in for this plugin's
-  std::string fault;     ///< after the third action of this name, a frame counts as wrong
+  double patience = 10;  ///< seconds of fair_time() without a frame after which a pipeline counts as hanging
+  bool twin = false;     ///< GStreamer's elements replace those of this plugin
+  std::string fault;     ///< after the third action with this name, a frame counts as wrong
   std::shared_ptr<Journal> journal;
   int number = 0;  ///< of the pipeline
 };
 
 class Lane;
 
-/// What comes to a sink of a pipeline.
+/// Receives everything that arrives at a sink of a pipeline.
 class Arrivals {
  public:
   virtual ~Arrivals() = default;
@@ -49,53 +49,51 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
 
   Report& report() { return report_; }
-  /// The state of each element, one a line, for a message. Any thread may call it.
+  /// The state of each element on a separate line, for a message. May be called in any thread.
   std::string states() const { return states_of(pipeline()); }
-  /// How often GStreamer left the sink of a playing pipeline in PAUSED,
-  /// so that the state had to be set again (UPSTREAM.md).
+  /// How often GStreamer left the sink of a playing pipeline in PAUSED, so that the state had to be set again
+  /// (UPSTREAM.md).
   int times_freed() const { return times_freed_; }
-  /// How often a capsfilter warned because a flush had kept new caps from it (UPSTREAM.md).
+  /// How often a capsfilter warned because a flush prevented it from getting new caps (UPSTREAM.md).
   int late_caps() const { return late_caps_; }
-  /// Plays and disturbs the pipeline until `stop` becomes true or so many actions are done, and stops it.
+  /// Plays and disturbs the pipeline until `stop` becomes true or this many actions are done, and stops it.
   void run(const std::atomic<bool>& stop, long actions);
-  /// Runs the actions of a journal.
   void replay(const std::atomic<bool>& stop, const std::vector<Step>& steps);
 
  protected:
-  /// Draws one of the actions that only this kind of pipeline has: its name, and numbers that say how.
+  /// Draws an action that only this kind of pipeline has: its name, and its parameters as numbers.
   virtual std::string choose() = 0;
-  /// Does it to the playing pipeline.
+  /// Performs it on the playing pipeline.
   virtual void perform(const std::string& name, std::istream& numbers) = 0;
   /// The next number of an action. Throws std::runtime_error if it is not below `limit`.
   static std::uint64_t next(std::istream& numbers, std::uint64_t limit = G_MAXINT64);
   std::string number_below(std::uint64_t limit) { return " " + std::to_string(random_.below(int(limit))); }
-  /// Drops what is known of the frames under way. No thread streams at this time.
+  /// Forgets the frames in flight. No thread streams at this time.
   virtual void forget() = 0;
   /// Sends a flushing seek to this frame.
   virtual void seek(guint64 n) = 0;
   virtual guint64 length() const = 0;
 
   GstElement* pipeline() const { return pipeline_.get(); }
-  /// Makes the pipeline.
   void launch(const std::string& text);
   /// An element of the pipeline, which keeps it.
   GstElement* find(const std::string& name) const;
   static void add_probe(GstElement* element, const char* pad, GstPadProbeCallback probe, gpointer data);
-  /// Tells of everything that comes to the sink.
+  /// Reports everything that arrives at the sink.
   void watch(GstElement* sink, Arrivals& arrivals);
   /// Stops and frees the pipeline. Destructors call it, because the pipeline uses the members of derived classes.
   void disown() { pipeline_.reset(); }
   bool on_cuda() const { return options_.backend == "cuda"; }
-  /// Sets the element's async-depth, if it has that, to the next number.
+  /// Sets the element's async-depth, if it has one, to the next number.
   void turn(GstElement* element, std::istream& numbers);
-  /// Adds a capsfilter whose kind of memory changes. `fields`:
-  /// the fields of its caps, without the memory; begins with a comma.
+  /// Adds a capsfilter that switches between kinds of memory. `fields`: the fields of its caps without the memory,
+  /// beginning with a comma.
   void add_memory_filter(GstElement* filter, const std::string& fields = "");
   void ended() { ended_ = true; }
-  /// Until the next change of state ends, one flush may have met the change that another one began.
+  /// Until the next change of state ends, a flush may have met the change that another flush began.
   void flushed_twice() { flushed_twice_ = true; }
-  /// For a flush, or while the pipeline stops: new caps may meet pads that flush already, and basetransform and basesrc
-  /// post that as "not negotiated". Messages in this time are no failures.
+  /// For a flush, or while the pipeline stops: new caps may meet pads that are already flushing, and basetransform and
+  /// basesrc report that as "not negotiated". Messages during this time are not failures.
   class Interruption {
    public:
     explicit Interruption(Lane& lane) : lane_(lane) { lane_.interrupted_ = true; }
@@ -123,10 +121,10 @@ class Lane {
   void pause_and_play(std::istream& numbers);
   void stop_and_play(GstState state);
   void reach(GstState state);
-  /// Waits for the end of a change of state, and checks that the pipeline and each element of it are in this state. A
+  /// Waits for the end of a change of state, and checks that the pipeline and each of its elements are in this state. A
   /// flush begins a change, which ends in a thread of the pipeline. Another flush during this time can leave the sink
-  /// in PAUSED while the pipeline says that it plays; then this does what an application would, and sets the state
-  /// again. So it does after an error.
+  /// in PAUSED while the pipeline reports PLAYING. Then this function sets the state again, as an application would. It
+  /// does the same after an error.
   void settle(GstState state);
   void fail_state(GstState state, const char* what);
 
@@ -141,7 +139,7 @@ class Lane {
   std::atomic<bool> ended_{false}, interrupted_{false};
   std::atomic<bool> erred_{false};  // an element posted an error during an interruption
   bool flushed_twice_ = false;
-  int faulty_ = 0;  // actions of the name that the fault follows
+  int faulty_ = 0;  // number of actions with the name of the fault
   std::atomic<int> times_freed_{0}, late_caps_{0};
 };
 

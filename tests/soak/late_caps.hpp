@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The warning of a capsfilter that GStreamer before 1.24.10 posts after a flush (UPSTREAM.md).
+// The warning that a capsfilter of GStreamer before 1.24.10 posts after a flush (UPSTREAM.md).
 #pragma once
 
 #include <gst/gst.h>
@@ -19,13 +19,13 @@ inline Version running_version() {
   return version;
 }
 
-/// Whether a pad forgets at FLUSH_STOP that caps are still to be sent.
+/// Whether a pad forgets at FLUSH_STOP that it still has to send caps.
 inline bool forgets_caps(const Version& version) {
   return std::tie(version.major, version.minor, version.micro) < std::make_tuple(1U, 24U, 10U);
 }
 
 /// Whether caps wait in the pad above a capsfilter: its caps changed, the flush kept the new caps from its sink pad,
-/// and no segment has come since. The old caps of the sink pad do not fit.
+/// and no segment has arrived since. The old caps of the sink pad do not fit.
 inline bool awaits_caps(GstElement* filter) {
   g_autoptr(GstPad) sink = gst_element_get_static_pad(filter, "sink");
   g_autoptr(GstPad) above = gst_pad_get_peer(sink);
@@ -38,7 +38,7 @@ inline bool awaits_caps(GstElement* filter) {
   return old && sent && !gst_caps_can_intersect(old, wanted) && gst_caps_can_intersect(sent, wanted);
 }
 
-/// Whether a message is the warning of a capsfilter that awaits caps. For the thread that posts the message.
+/// Whether a message is the warning of a capsfilter that awaits caps. Call it in the thread that posts the message.
 inline bool warns_of_late_caps(GstMessage* message, const Version& version = running_version()) {
   if (GST_MESSAGE_TYPE(message) != GST_MESSAGE_WARNING || !forgets_caps(version)) return false;
   GstObject* source = GST_MESSAGE_SRC(message);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double mebibyte = 1 << 20;
 
-/// The driver's functions that ask for free memory. A build without CUDA has no header of them.
+/// The driver's functions that report free memory. A build without CUDA has no header for them.
 struct Driver {
   int (*set_current)(void*) = nullptr;
   int (*memory_info)(std::size_t* free, std::size_t* total) = nullptr;

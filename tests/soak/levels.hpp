@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Whether the memory of the process and of the GPU stays flat.
+// Checks whether the memory of the process and of the GPU stays constant.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,7 @@ namespace cudavision::soak {
 
 /// Resident memory of this process, in MiB.
 double process_memory();
-/// What of it is allocated now, in MiB, without the holes that freed memory leaves;
-/// none if the C library does not tell.
+/// Its allocated part in MiB, without the gaps that freed memory leaves; no value if the C library does not report it.
 std::optional<double> heap_in_use();
 /// Memory in use on GPU 0 by all processes, in MiB; none without a GPU.
 std::optional<double> device_memory();
@@ -20,8 +19,8 @@ class Levels {
  public:
   explicit Levels(std::string name) : name_(std::move(name)) {}
   void add(double seconds, double mebibytes);
-  /// Prints the samples' first, last and greatest value, and the growth of a line fitted to them.
-  /// Returns whether it is at most `bound`.
+  /// Prints the first, last and largest sample, and the growth of a line fitted to the samples. Returns whether the
+  /// growth is at most `bound`.
   bool check(double bound) const;
 
  private:

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Pipelines run side by side in one process while each is disturbed at random,
-// and every frame is compared with what it should be:
+// Runs pipelines in parallel in one process, disturbs each one at random, and compares every frame with the expected
+// one:
 //   soak [--backend cuda|cpu] [--pipelines N] [--seconds S] [--actions N] [--seed N] [--only N[,N…]] [--patience S]
 //        [--journal FILE] [--replay FILE [--twin]] [--fault ACTION]
-// README.md beside this file says what the options do, and what is judged. Pipeline i depends on the seed plus i (and
-// on the timing of threads, as any real pipeline does); --only runs some alone. Ends at once if a pipeline delivers no
-// frame for `patience` seconds, which pass more slowly on a busy machine (fair_time.hpp). From a fifth of the time on,
-// the memory of the process and of the GPU must stay flat.
+// README.md beside this file explains the options and the checks. Pipeline i depends on the seed plus i (and on the
+// timing of threads, as any real pipeline does); --only runs only some of them. Ends at once if a pipeline delivers no
+// frame for `patience` seconds, which pass more slowly on a busy machine (fair_time.hpp). After a fifth of the time,
+// the memory of the process and of the GPU must stay constant.
 // Exit status: 0; 1 if something failed; 77 if the backend does not work here.
 #include <gst/gst.h>
 #include <malloc.h>
@@ -34,13 +34,13 @@ namespace {
 using namespace cudavision;
 using Clock = std::chrono::steady_clock;
 
-// A line fitted to the samples may grow by this much, in MiB: the heaps of new threads, caches that fill late.
+// A line fitted to the samples may grow by this much, in MiB, for heaps of new threads and caches that fill late.
 constexpr double process_bound = 32, heap_bound = 16, device_bound = 16;
 
 struct Arguments {
   soak::Options options;
   soak::Run run;
-  soak::Recorded recorded;  ///< what to repeat
+  soak::Recorded recorded;  ///< the run to repeat
   bool replays = false;
   double seconds = 600;
   long actions = std::numeric_limits<long>::max();  ///< of each pipeline
@@ -53,7 +53,7 @@ struct Arguments {
   }
 };
 
-/// Throws std::runtime_error that says what is wrong.
+/// Throws std::runtime_error with the reason.
 Arguments parse_arguments(int argc, char** argv) {
   Arguments arguments;
   soak::Options& options = arguments.options;
@@ -110,7 +110,7 @@ Arguments parse_arguments(int argc, char** argv) {
 
 using Lanes = std::vector<std::unique_ptr<soak::Lane>>;
 
-/// Prints whether a twin failed, or makes the twins of the pipelines that failed, and waits for what they print.
+/// In a twin, prints whether it failed. Otherwise makes the twins of the failed pipelines, and waits for their output.
 void compare_with_twins(const Lanes& lanes, const Arguments& arguments) {
   std::string failed;
   for (const auto& lane : lanes) {
@@ -138,7 +138,7 @@ void compare_with_twins(const Lanes& lanes, const Arguments& arguments) {
   g_clear_error(&error);
 }
 
-/// Ends the process: the threads of a pipeline that hangs do not end.
+/// Ends the process, because the threads of a hanging pipeline do not end.
 [[noreturn]] void end_hanging(const Lanes& lanes, soak::Lane& lane, const char* what, const Arguments& arguments) {
   lane.report().fail(what);
   std::printf("%s", lane.states().c_str());
@@ -148,7 +148,7 @@ void compare_with_twins(const Lanes& lanes, const Arguments& arguments) {
   _exit(1);
 }
 
-/// Lets the pipelines run, or their actions be repeated, until the time is over or all have ended.
+/// Runs the pipelines, or repeats their actions, until the time is over or all have ended.
 void run(Lanes& lanes, const Arguments& arguments, soak::Levels& process, soak::Levels& heap, soak::Levels& device) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
@@ -199,7 +199,8 @@ Arguments arguments_or_exit(int argc, char** argv) try {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Otherwise the heaps of ever new threads, and the holes that frames leave in them, hide whether memory stays flat.
+  // Otherwise the heaps of new threads, and the gaps that frames leave in them, would hide whether memory stays
+  // constant.
   mallopt(M_ARENA_MAX, 4);
   mallopt(M_MMAP_THRESHOLD, 16 << 10);
   const Arguments arguments = arguments_or_exit(argc, argv);

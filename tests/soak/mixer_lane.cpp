@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A pipeline with cudablend, whose pads come and go. All sources have the same timestamps,
-// so output n shows frame n of each pad.
+// A pipeline with cudablend, whose pads are added and removed. All sources have the same timestamps, so output n shows
+// frame n of each pad.
 #include <algorithm>
 #include <deque>
 #include <sstream>
@@ -26,7 +26,7 @@ const std::vector<std::string> pad_settings{"xpos=0 ypos=0 width=-1 height=-1 al
                                             "xpos=31 ypos=17 width=-1 height=-1 alpha=0.65 operator=average",
                                             "xpos=-20 ypos=30 width=80 height=-1 alpha=1 operator=add"};
 
-/// What the mixer is told to show: its settings, and the settings of each pad by the number of its stream.
+/// The requested picture: the settings of the mixer, and the settings of each pad by the number of its stream.
 struct Scene {
   std::string settings;
   std::map<int, std::string> pads;
@@ -46,7 +46,7 @@ class MixerLane : public Lane, public Arrivals {
     }
     scenes_.push_back({mixer_settings[0], {}, 0});
     const std::string format = random_.pick<std::string>({"NV12", "RGBA", "I420"});
-    // AYUV: GStreamer's mixer takes every format then; into others it may mix no transparent one.
+    // GStreamer's mixer accepts every format with AYUV; with other formats it may refuse transparent ones.
     const std::string fields = ",format=" + (options.twin ? "AYUV" : format) +
                                ",width=240,height=" + std::to_string(usable_height(161)) +
                                ",framerate=" + std::to_string(frames_per_second) + "/1";
@@ -76,7 +76,7 @@ class MixerLane : public Lane, public Arrivals {
 
   int newest() const { return oldest_kept_ + int(scenes_.size()) - 1; }
 
-  /// Changes the scene, and does `apply` to make it so.
+  /// Changes the scene with `apply`.
   template <typename F>
   void change(Scene scene, F&& apply) {
     scene.forced_from = G_MAXUINT64;
@@ -96,7 +96,7 @@ class MixerLane : public Lane, public Arrivals {
     return most;
   }
 
-  /// Sets what the mixer has: GStreamer's own one has fewer properties.
+  /// Sets the properties that the mixer has: GStreamer's mixer has fewer.
   void set_on_mixer(gpointer object, const std::string& settings) const {
     if (!options_.twin) return set(object, settings);
     std::istringstream words(settings);
@@ -118,7 +118,7 @@ class MixerLane : public Lane, public Arrivals {
       gst_element_link_pads(source, "src", mixer_, GST_PAD_NAME(pad));
       shown = sent();
       gst_element_set_state(source, GST_STATE_READY);
-      // The segment begins where other sources' segments begin, so that equal timestamps are equal running times.
+      // The segment begins where the segments of other sources begin, so that equal timestamps are equal running times.
       gst_element_send_event(source, gst_event_new_seek(1, GST_FORMAT_TIME, GST_SEEK_FLAG_NONE, GST_SEEK_TYPE_SET,
                                                         gint64(segment_ * frame_time), GST_SEEK_TYPE_NONE, -1));
       gst_element_sync_state_with_parent(source);
@@ -132,13 +132,13 @@ class MixerLane : public Lane, public Arrivals {
     Scene scene = scenes_.back();
     scene.pads.erase(input.stream);
     change(scene, [&](guint64& shown) {
-      // It may push into the pad that goes, and post an error: after that the pipeline would not follow flushes.
+      // The source may push into the removed pad and post an error, after which the pipeline would not follow flushes.
       gst_element_set_bus(input.source, nullptr);
       gst_element_release_request_pad(mixer_, input.pad);
       shown = sent();
       inputs_.erase(inputs_.begin() + std::ptrdiff_t(index));
       gst_element_set_locked_state(
-          // The pipeline may be on its way to PLAYING after a flush, in its own thread.
+          // the pipeline may be changing to PLAYING after a flush, in its own thread
           input.source, TRUE);
       gst_element_set_state(input.source, GST_STATE_NULL);
       gst_bin_remove(GST_BIN(pipeline()), input.source);
@@ -200,9 +200,9 @@ class MixerLane : public Lane, public Arrivals {
   }
 
   void seek(guint64 n) override {
-    // GStreamer's aggregator flushes pad by pad, while its thread goes on. If that thread is handling the EOS of a pad,
-    // the pad is also at EOS after the flush. Until the flush reaches the pads,
-    // a busy machine composes this many frames at most.
+    // GStreamer's aggregator flushes pad by pad, while its thread continues. If this thread is handling the EOS of a
+    // pad, the pad is still at EOS after the flush. Until the flush reaches the pads, even a busy machine composes at
+    // most this many frames.
     constexpr guint64 near_the_end = 200;
     if (sent() + near_the_end >= length() && !at_eos()) return;
     report_.act("flushing seek to frame " + std::to_string(n));
@@ -246,7 +246,7 @@ class MixerLane : public Lane, public Arrivals {
     report_.deliver();
     const guint64 n = number_of(GST_BUFFER_PTS(buffer));
     int low;
-    std::vector<Scene> scenes;  // those that this frame may show, the newest first
+    std::vector<Scene> scenes;  // the scenes that this frame may show, the newest first
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (over_) return;
@@ -314,11 +314,11 @@ class MixerLane : public Lane, public Arrivals {
   GstElement* mixer_ = nullptr;
   std::vector<Input> inputs_;
   Cache<std::string> known_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the following members
   std::deque<Scene> scenes_;
-  int oldest_kept_ = 0;             // the number of the first of them
+  int oldest_kept_ = 0;             // the number of the first scene
   int low_ = 0;                     // the oldest scene that the next frame may show
-  guint64 segment_ = 0, next_ = 0;  // the first frame of the segment, and the next one that should come
+  guint64 segment_ = 0, next_ = 0;  // the first frame of the segment, and the next one expected
   bool over_ = false;               // EOS came, and no flush since. A new pad may restart GStreamer's aggregator
 };
 

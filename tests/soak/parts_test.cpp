@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the soak judges with: the states of a pipeline's elements, time as a busy machine gives it, and the warnings
-// that it tolerates.
+// Tests the parts that judge a soak run: the states of a pipeline's elements, time on a busy machine, and the
+// warnings that it tolerates.
 #include <time.h>
 
 #include <fstream>
@@ -29,8 +29,8 @@ void finds_an_element_in_another_state() {
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
   expect_all_in(GST_STATE_PLAYING, "playing");
   expect(!element_not_in(pipeline, GST_STATE_PAUSED).empty(), "an element that plays is in PAUSED");
-  // As a flush at the wrong moment leaves it: the pipeline plays, and its sink does not. Locked,
-  // because the pipeline would take it along.
+  // Like the result of a flush at the wrong moment, the pipeline plays, but its sink does not. The sink is locked,
+  // because the pipeline would change its state otherwise.
   gst_element_set_locked_state(sink, TRUE);
   gst_element_set_state(sink, GST_STATE_PAUSED);
   wait_for(sink);
@@ -66,11 +66,11 @@ void counts_time_by_what_threads_get() {
 
 constexpr Version with_fault{1, 22, 0};
 
-/// A capsfilter below a pad, as the fault of GStreamer leaves them: the capsfilter's caps have changed, the pad has the
-/// new ones, and its peer the old ones. Each member changes this.
+/// A capsfilter below a pad, as the fault of GStreamer leaves them: the caps of the capsfilter have changed, the pad
+/// has the new caps, and its peer has the old ones. Each member changes this.
 struct Below {
   const char* element = "capsfilter";
-  const char* wanted = "video/x-raw,format=I420";  ///< by the capsfilter
+  const char* wanted = "video/x-raw,format=I420";  ///< the caps of the capsfilter
   const char* sent = "video/x-raw,format=I420,width=4,height=4,framerate=1/1";
   bool linked = true, segment = false;
   Version version = with_fault;
@@ -107,7 +107,7 @@ bool tolerates(const Below& below) {
   return tolerated;
 }
 
-/// `change`: of one thing that makes the warning another one.
+/// `change` modifies one property, so the warning has another cause.
 template <typename F>
 void tolerates_not(const char* what, F&& change) {
   Below below;

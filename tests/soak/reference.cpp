@@ -55,7 +55,7 @@ Buffer FilterReference::apply(const GstVideoInfo& video, GstBuffer* previous, Gs
     video_ = video;
     input_.begin(caps_of(video));
   }
-  input_.flush(true);  // so that the next frame is compared with none before it
+  input_.flush(true);  // the next frame is compared with no earlier one
   if (previous) {
     input_.push(at_time(previous, 0));
     Buffer(rig_.take_frame());

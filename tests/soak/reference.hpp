@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The pictures that should come out, as from undisturbed elements on the CPU backend.
+// The expected pictures, from undisturbed elements on the CPU backend.
 #pragma once
 
 #include <gst/video/video.h>
@@ -20,10 +20,9 @@ using Buffer = std::unique_ptr<GstBuffer, Unref>;
 /// Sets properties from command-line text ("kernel-size=9 sigma=2"), all in one g_object_set.
 void set(gpointer object, const std::string& settings);
 
-/// Says how many of the bytes differ by more than the tolerance, and the first one; empty: none.
+/// Describes how many bytes differ by more than the tolerance, and the first one; empty: none.
 std::string difference(const std::string& bytes, const std::string& expected, int tolerance);
 
-/// A filter with fixed settings.
 class FilterReference {
  public:
   FilterReference(const std::string& factory, const std::string& settings);
@@ -43,7 +42,7 @@ struct MixerInput {
   GstVideoInfo video;
   GstBuffer* frame;
 };
-/// The picture that cudablend makes of these.
+/// The picture that cudablend makes from these inputs.
 Buffer blend(const std::string& settings, const std::vector<MixerInput>& inputs, const GstVideoInfo& output);
 
 }  // namespace cudavision::soak

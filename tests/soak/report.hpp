@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What is known of one pipeline: what was done to it last, whether frames come, what went wrong.
+// The state of one pipeline: its last actions, whether frames arrive, and its failures.
 #pragma once
 
 #include <atomic>
@@ -14,32 +14,28 @@ namespace cudavision::soak {
 
 class Report {
  public:
-  /// `number`: of the pipeline in the journal, which may be NULL.
+  /// `number` is the number of the pipeline in the journal. The journal may be NULL.
   Report(std::string name, std::uint64_t seed, int number, std::shared_ptr<Journal> journal)
       : name_(std::move(name)), seed_(seed), number_(number), journal_(std::move(journal)) {}
 
-  /// Writes a line of the journal.
   void note(char mark, const std::string& text) const {
     if (journal_) journal_->write(number_, frames_, mark, text);
   }
   /// The controller of the pipeline begins an action.
   void act(const std::string& action);
-  /// The pipeline has stopped.
   void end() { ended_ = true; }
   bool ended() const { return ended_; }
-  /// A frame reached a sink.
   void deliver();
-  /// Counts a failure, and prints the first ones at once. Any thread may call it.
+  /// Counts a failure, and prints the first ones at once. May be called in any thread.
   void fail(const std::string& what);
 
-  /// A fault that is put in on purpose: the next frame shall count as wrong.
+  /// Injects a fault: the next frame counts as wrong.
   void spoil_next() { spoils_ = true; }
   bool spoils() { return spoils_ && spoils_.exchange(false); }
 
   int number() const { return number_; }
   const std::string& name() const { return name_; }
   int failures() const { return failures_; }
-  /// What went wrong first.
   std::string first_failure() const;
   long frames() const { return frames_; }
   long actions() const { return actions_; }

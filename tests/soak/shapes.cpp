@@ -51,8 +51,8 @@ const std::vector<Shape>& shapes() {
       {"queues", {"gaussian", "convolve"}, "{0} ! queue max-size-buffers=3 ! {m} ! {1} ! queue ! {o}", {{0, 1}}, false},
       {"difference", {"diff", "convolve"}, "{0} ! {1} ! {o}", {{0, 1}}},
       {"analysers", {"motion", "histogram", "gaussian"}, "{0} ! {1} ! queue ! {2} ! {o}", {{0, 1, 2}}},
-      // Sinks that do not preroll: while one sink is PAUSED and the other is not yet,
-      // its full queue may stop the tee for both.
+      // Sinks that do not preroll: while one sink is PAUSED and the other is not yet, its full queue may stop the tee
+      // for both.
       {"tee",
        {"gaussian", "convolve", "integral"},
        "{0} ! tee name=t ! queue ! {1} ! {o} async=false t. ! queue ! {2} ! {o} async=false",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The states of the elements of a pipeline, without the locks of their states, which a change that hangs would hold.
+// The states of the elements of a pipeline, read without their state locks, which a hanging change would hold.
 #pragma once
 
 #include <gst/gst.h>
@@ -31,14 +31,14 @@ inline std::string state_of(GstElement* element) {
   return text;
 }
 
-/// The states of a pipeline and of its elements, one a line.
+/// The states of a pipeline and of its elements, one per line.
 inline std::string states_of(GstElement* pipeline) {
   std::string text;
   each_element(pipeline, [&](GstElement* element) { text += "  " + state_of(element) + "\n"; });
   return text;
 }
 
-/// The state of the first element of a pipeline that is in another state, or on its way to one; empty if there is none.
+/// The state of the first element that is in another state or changing to one; empty if there is none.
 inline std::string element_not_in(GstElement* pipeline, GstState state) {
   std::string text;
   each_element(pipeline, [&](GstElement* element) {
@@ -50,7 +50,7 @@ inline std::string element_not_in(GstElement* pipeline, GstState state) {
   return text;
 }
 
-/// Whether no element of a pipeline is on its way to another state.
+/// Whether no element of a pipeline is changing to another state.
 inline bool is_resting(GstElement* pipeline) {
   bool rests = true;
   each_element(pipeline, [&](GstElement* element) {

@@ -78,7 +78,7 @@ gboolean negotiate(GstBaseSrc* base) {
   const int number = self->stream->caps_at(std::min(self->next.load(), self->stream->length() - 1));
   g_autoptr(GstCaps) caps = gst_video_info_to_caps(&self->stream->video(number));
   const gboolean accepted = gst_base_src_set_caps(base, caps);
-  self->caps = accepted ? number : -1;  // a pad that flushes does not keep them
+  self->caps = accepted ? number : -1;  // a flushing pad does not keep them
   return accepted;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a source sends: a function of the position alone, so that a seek to any frame gives the same frames again.
+// The output of a source depends only on the position, so a seek to any frame gives the same frames again.
 #pragma once
 
 #include <gst/video/video.h>
@@ -14,11 +14,11 @@ namespace cudavision::soak {
 inline constexpr int frames_per_second = 25;
 inline constexpr GstClockTime frame_time = GST_SECOND / frames_per_second;
 
-/// The number of the frame that has this timestamp.
+/// The number of the frame with this timestamp.
 inline guint64 number_of(GstClockTime pts) { return pts / frame_time; }
 
-/// The height itself, or the even one below it: libgstcuda 1.22 loses the last plane of planar 4:2:0 of odd
-/// height when the CPU reads it.
+/// The height itself, or the even one below it. libgstcuda 1.22 loses the last plane of planar 4:2:0 with an odd height
+/// when the CPU reads it.
 int usable_height(int height);
 
 class Stream {
@@ -26,11 +26,11 @@ class Stream {
   struct Size {
     int width, height;
   };
-  /// Frames change to another one of the formats and sizes every few dozen frames.
+  /// Frames change to another format and size every few dozen frames.
   Stream(std::uint64_t seed, const std::vector<std::string>& formats, const std::vector<Size>& sizes, guint64 length);
 
   guint64 length() const { return length_; }
-  /// Which of the caps frame n has, and which of the pictures of these caps.
+  /// The index of the caps of frame n, and the index of its picture for these caps.
   int caps_at(guint64 n) const;
   int picture_at(guint64 n) const;
   const streams::Picture& picture(int caps, int number) const {
@@ -49,8 +49,8 @@ class Stream {
 /// (transfer full) Makes a buffer of the samples, which outlive it.
 GstBuffer* wrap(const streams::Picture& picture);
 
-/// (transfer full, floating) Makes a seekable source that sends the stream. It takes its buffers in turn from:
-/// read-only memory that comes again and again, new memory, downstream's pool, layouts with padding.
+/// (transfer full, floating) Makes a seekable source that sends the stream. Its buffers come in turn from reused
+/// read-only memory, new memory, downstream's pool, and layouts with padding.
 GstElement* new_source(const Stream& stream, std::uint64_t seed);
 /// The number of the frame that the source sends next.
 guint64 position_of(GstElement* source);

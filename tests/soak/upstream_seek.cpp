@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A fault of GStreamer that the soak meets, without elements of this plugin (UPSTREAM.md). A flush that meets the
-// change of state of another flush can leave the sink in PAUSED forever, while the pipeline says that it plays. Here a
-// second seek comes at the right moment. Setting the state again must free the sink.
-// Exit status: 0, whether the fault is there or not; 1 if the sink is not freed.
+// Reproduces a fault of GStreamer that the soak meets, without elements of this plugin (UPSTREAM.md). A flush that
+// meets the change of state of another flush can leave the sink in PAUSED forever, while the pipeline reports PLAYING.
+// Here a second seek comes at the critical moment. Setting the state again must free the sink. Exit status: 0, with or
+// without the fault; 1 if the sink is not freed.
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
@@ -22,7 +22,7 @@ class Step {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return step_ == step; });
   }
-  /// Goes on if this is the step before `to`. Returns whether it was.
+  /// Continues if the current step is the one before `to`. Returns whether it was.
   bool go(int to) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (step_ != to - 1) return false;
@@ -37,7 +37,7 @@ class Step {
   int step_ = idle;
 };
 
-/// Holds the thread that has set the sink to PLAYING, and has other elements still to set, until the second seek.
+/// After the sink is set to PLAYING, holds the thread, which still has to set other elements, until the second seek.
 GstBusSyncReply hold(GstBus*, GstMessage* message, gpointer data) {
   Step& step = *static_cast<Step*>(data);
   GstState state = GST_STATE_NULL;
@@ -51,10 +51,10 @@ GstBusSyncReply hold(GstBus*, GstMessage* message, gpointer data) {
 
 void wait_for(GstElement* pipeline) { gst_element_get_state(pipeline, nullptr, nullptr, GST_CLOCK_TIME_NONE); }
 
-/// The element that does not play, when no element is on its way to another state; empty: all play.
+/// The element that does not play, when no element is changing to another state; empty: all play.
 std::string not_playing(GstElement* pipeline) {
   wait_for(pipeline);
-  // GStreamer may say that a change of state has ended while the sink is still on its way.
+  // GStreamer may report the end of a change of state while the sink is still changing.
   while (!is_resting(pipeline)) g_usleep(1000);
   return element_not_in(pipeline, GST_STATE_PLAYING);
 }

@@ -15,7 +15,7 @@ GstVideoFormat any_format(Random& random) {
   return formats[random.below(int(count))];
 }
 
-/// `coordinate(near)` draws a number that may be near the given one.
+/// `coordinate(near)` draws a number that may be close to the given one.
 template <typename F>
 void add_region(Random& random, GstBuffer* buffer, F&& coordinate) {
   static constexpr const char* types[] = {"face", "motion", "", "another"};
@@ -53,7 +53,7 @@ void spoil_crop(Random& random, GstBuffer* buffer, const GstVideoInfo& video) {
   for (guint* each : {&crop->x, &crop->y, &crop->width, &crop->height}) *each = random.around(*each);
 }
 
-/// Spoils what the bits of `has` say.
+/// Spoils the parts that the bits of `has` select.
 void spoil(Random& random, GstBuffer* buffer, const GstVideoInfo& video, int has) {
   if (has & 1) spoil_meta(random, buffer, video);
   if (has & 2) spoil_crop(random, buffer, video);
@@ -66,7 +66,7 @@ void spoil(Random& random, GstBuffer* buffer, const GstVideoInfo& video, int has
   if (has & 64) GST_BUFFER_DTS(buffer) = random.around(guint64(40000000));
 }
 
-/// Adds memory of the picture's size or near it, in one block or several, each with a fence behind it.
+/// Adds memory with about the size of the picture, in one block or several, each followed by a fence.
 void add_memories(Random& random, GstBuffer* buffer, const GstVideoInfo& video) {
   const gsize size = std::min(random.around(gsize(GST_VIDEO_INFO_SIZE(&video))), most_bytes);
   std::string samples(size, char(random.byte()));
@@ -82,7 +82,7 @@ void add_memories(Random& random, GstBuffer* buffer, const GstVideoInfo& video) 
   }
 }
 
-/// Reduces the buffer to these bytes, with a fence behind them.
+/// Reduces the buffer to these bytes, followed by a fence.
 void keep_bytes(Random& random, GstBuffer* buffer, gsize offset, gsize size) {
   std::string bytes(size, '\0');
   gst_buffer_extract(buffer, offset, bytes.data(), size);

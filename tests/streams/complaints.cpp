@@ -14,7 +14,7 @@ std::mutex mutex;
 std::vector<std::string> complaints;
 
 /// Critical messages that GstAggregator in GStreamer 1.22 itself causes in every mixer: for an EOS before the first
-/// segment (fixed upstream since then), and for a flush while another thread looks at a frame.
+/// segment (fixed in newer versions), and for a flush while another thread examines a frame.
 constexpr const char* of_aggregator[] = {
     "gst_event_set_seqnum: assertion 'seqnum != GST_SEQNUM_INVALID' failed",
     "gst_segment_to_running_time: assertion 'segment->format == format' failed",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The failures of the case that is running.
+// The failures of the current case.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace cudavision::streams {
 
-/// Adds a sentence to the failures of the case. Any thread may call it.
+/// Adds a sentence to the failures of the case. May be called in any thread.
 void complain(const std::string& what);
 /// Returns the failures since the last call.
 std::vector<std::string> take_complaints();

@@ -10,8 +10,8 @@
 
 namespace cudavision::streams {
 
-/// Draws fields of raw video caps other than format and size, as text: framerate, colorimetry, interlacing … If
-/// `hostile`, also with values that do not exist.
+/// Draws fields of raw video caps other than format and size, as text: framerate, colorimetry, interlacing … With
+/// `hostile`, some values do not exist.
 std::string draw_caps_fields(Random& random, bool hostile);
 
 /// (transfer full) Draws a segment of any format and range.

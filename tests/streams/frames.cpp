@@ -25,7 +25,7 @@ int bytes_before(const GstVideoInfo& video, guint component, int x) {
 
 /// Appends the samples of a row of a component of v210.
 void append_v210(const char* row, guint component, int width, std::string& samples) {
-  constexpr char order[] = "102010201020";  // the components of a group, three for each word from the lowest bits on
+  constexpr char order[] = "102010201020";  // components of a group, three per word, lowest bits first
   for (int field = 0, x = 0; x < width; ++field) {
     if (order[field % 12] - '0' != int(component)) continue;
     guint32 word;
@@ -44,7 +44,6 @@ void fill_within_depth(Random& random, std::string& bytes, const GstVideoInfo& v
   }
 }
 
-/// Copies rows of a plane. Strides may be negative.
 void copy_rows(const PlaneSize& size, const void* from, std::ptrdiff_t from_stride, void* to,
                std::ptrdiff_t to_stride) {
   for (std::ptrdiff_t y = 0; y < size.rows; ++y)
@@ -52,7 +51,7 @@ void copy_rows(const PlaneSize& size, const void* from, std::ptrdiff_t from_stri
                 size.row_bytes);
 }
 
-/// Where a plane of the picture begins.
+/// The start of a plane of the picture.
 const char* plane_of(const Picture& picture, int plane) {
   return &picture.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&picture.video, plane)];
 }
@@ -90,7 +89,7 @@ void add_meta(GstBuffer* buffer, const GstVideoInfo& video, Laid& laid) {
                                  guint(planes_of(video)), laid.offset, laid.stride);
 }
 
-/// Makes a buffer whose memories hold the bytes, split at the offsets `cuts`.
+/// Makes a buffer whose memories contain the bytes, split at the offsets `cuts`.
 GstBuffer* in_memories(Random& random, const std::string& bytes, std::vector<std::size_t> cuts) {
   GstBuffer* buffer = gst_buffer_new();
   cuts.push_back(bytes.size());
@@ -158,7 +157,7 @@ PlaneSize plane_size(const GstVideoInfo& video, int plane) {
 
 Picture draw_picture(Random& random, const GstVideoInfo& video) {
   Picture picture{video, std::string(GST_VIDEO_INFO_SIZE(&video), '\0')};
-  Random noise(random.number(random.reads_bytes() ? 1 : 4));  // few bytes of a fuzzing engine make a picture
+  Random noise(random.number(random.reads_bytes() ? 1 : 4));  // a few bytes of a fuzzing engine make a picture
   switch (random.below(6)) {
     case 0:
       break;
@@ -231,7 +230,7 @@ std::optional<std::string> samples_of(GstBuffer* buffer, const GstVideoInfo& vid
   std::string samples;
   for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&video); ++c) {
     const int step = GST_VIDEO_FRAME_COMP_PSTRIDE(&frame, c);
-    // Samples of 10 bits are parts of a word of 4 bytes.
+    // 10-bit samples are parts of a 4-byte word
     const bool words = GST_VIDEO_INFO_IS_RGB(&video) && GST_VIDEO_INFO_COMP_DEPTH(&video, 0) == 10 && step == 4;
     const int bytes = words ? 4 : sample_bytes(video, int(c));
     // GStreamer 1.22 reports an offset of one byte for V in P010 and P016.

@@ -10,10 +10,10 @@ namespace cudavision::streams {
 
 enum class Fence {
   page,  ///< an unreadable page follows the last byte
-  heap,  ///< a malloc block of exactly this size; the address sanitizer guards both of its ends
+  heap,  ///< a malloc block of exactly this size; the address sanitizer guards both ends
 };
 
-/// (transfer full) Makes memory with a copy of `bytes`. GStreamer does not map `read_only` memory for writing; with
+/// (transfer full) Makes memory with a copy of `bytes`. GStreamer does not map `read_only` memory for writing. With
 /// Fence::page the processor also refuses writes.
 GstMemory* new_fenced_memory(const void* bytes, std::size_t size, Fence fence, bool read_only);
 

@@ -8,7 +8,8 @@
 
 namespace cudavision::streams {
 
-/// Reads the options. Returns false if one is wrong, or a word is left; `wrong` then says what, and lists the options.
+/// Parses the options. Returns false for a wrong option or an extra word; `wrong` then has the reason and lists the
+/// options.
 inline bool parse_options(int argc, char** argv, const GOptionEntry* entries, std::string& wrong) {
   g_autoptr(GOptionContext) context = g_option_context_new(nullptr);
   g_option_context_add_main_entries(context, entries, nullptr);

@@ -13,7 +13,6 @@ namespace {
 std::mutex context_mutex;
 GstContext* cuda_context = nullptr;
 
-/// Calls f(template) for each template of sink pads.
 template <typename F>
 void each_sink_template(const std::string& element, F&& f) {
   g_autoptr(GstElementFactory) factory = gst_element_factory_find(element.c_str());
@@ -22,7 +21,7 @@ void each_sink_template(const std::string& element, F&& f) {
     if (auto* pad = static_cast<GstStaticPadTemplate*>(item->data); pad->direction == GST_PAD_SINK) f(*pad);
 }
 
-/// Appends the formats of caps for this memory.
+/// Appends the formats in caps with this memory.
 void add_formats(GstCaps* caps, const char* feature, std::vector<std::string>& formats) {
   for (guint i = 0; i < gst_caps_get_size(caps); ++i) {
     const GstCapsFeatures* features = gst_caps_get_features(caps, i);

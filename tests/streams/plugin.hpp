@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The plugin under test, and what its elements say of themselves.
+// The plugin under test, and the properties that its elements report.
 #pragma once
 
 #include <gst/gst.h>
@@ -20,13 +20,13 @@ std::vector<std::string> formats_of(const std::string& element, const char* feat
 /// Whether the element has request sink pads.
 bool is_mixer(const std::string& element);
 
-/// (transfer full) Makes an element, on a backend. It shares the CUDA context of the others.
+/// (transfer full) Makes an element on a backend. It shares the CUDA context of the others.
 GstElement* make_element(const std::string& name, const std::string& backend);
 /// Whether the element can leave the NULL state on this backend. `reason` is the element's error message.
 bool works(const std::string& element, const std::string& backend, std::string& reason);
 
-/// For a message that needs or has a context. As an application does, it gives all elements the CUDA context of the
-/// first one that created one. Creating one takes longer than a case.
+/// Handles a need-context or have-context message. As an application does, it gives all elements the first CUDA context
+/// that one of them created. Creating one takes longer than a case.
 void share_context(GstMessage* message);
 
 }  // namespace cudavision::streams

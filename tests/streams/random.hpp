@@ -14,7 +14,7 @@
 
 namespace cudavision::streams {
 
-/// Reads values one after the other. Behind the last byte all values are 0, so every sequence of bytes is valid. The
+/// Reads values one after the other. After the last byte all values are 0, so every sequence of bytes is valid. The
 /// bytes must outlive the reader and its copies.
 class Bytes {
  public:
@@ -29,10 +29,10 @@ class Bytes {
     for (int i = 0; i < bytes; ++i) value |= std::uint64_t(byte()) << 8 * i;
     return value;
   }
-  /// Reads a number from 0 to n − 1, from as few bytes as it needs.
+  /// Reads a number from 0 to n − 1, from as few bytes as necessary.
   int below(int n) { return n <= 1 ? 0 : int(number(n <= 1 << 8 ? 1 : n <= 1 << 16 ? 2 : 4) % std::uint64_t(n)); }
 
-  /// Reads a number that is likely to be `valid`, or near it. It may be any value of its type.
+  /// Reads a number that is likely to be `valid` or close to it, but may be any value of its type.
   template <typename T>
   T around(T valid) {
     const auto sum = [&](std::int64_t more) { return T(std::uint64_t(valid) + std::uint64_t(more)); };
@@ -52,20 +52,20 @@ class Bytes {
     }
   }
 
-  /// Reads a text up to a byte 0, which is dropped.
+  /// Reads a text up to a zero byte, which is dropped.
   std::string text() {
     const std::uint8_t* end = std::find(at_, end_, 0);
     std::string text(at_, end);
     at_ = end < end_ ? end + 1 : end_;
     return text;
   }
-  /// Reads all bytes that are left.
+  /// Reads all remaining bytes.
   std::string rest() {
     std::string text(at_, end_);
     at_ = end_;
     return text;
   }
-  /// Cuts off a part of the bytes, as long as a byte says, for another reader.
+  /// Cuts off a part of the bytes for another reader. The first byte decides its length.
   Bytes cut_part() {
     const std::size_t share = byte(), size = left() * share / 256;
     const Bytes part(at_, size);
@@ -82,13 +82,13 @@ class Bytes {
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
-  /// The numbers of one case. They depend only on the seed and the case's number.
+  /// The numbers of one case. They depend only on the seed and the number of the case.
   Random(std::uint64_t seed, std::uint64_t number) : state_(Random(seed).bits() + number * 0xd1342543de82ef95u) {}
-  /// The numbers are read from bytes, which then decide everything that is drawn.
+  /// Reads the numbers from bytes, which then decide everything that is drawn.
   explicit Random(const Bytes& bytes) : bytes_(bytes) {}
 
   bool reads_bytes() const { return bytes_.has_value(); }
-  /// The bytes that are left. Only for a generator that reads bytes.
+  /// The remaining bytes. Only for a generator that reads bytes.
   Bytes& bytes() { return *bytes_; }
 
   std::uint64_t bits() {
@@ -103,11 +103,11 @@ class Random {
   int byte() { return int(number(1)); }
   /// Draws an integer from 0 to n − 1.
   int below(int n) { return bytes_ ? bytes_->below(n) : int((bits() >> 32) * std::uint64_t(n) >> 32); }
-  /// Draws an integer from `low` to `high`, both included.
+  /// Draws an integer from `low` to `high`, inclusive.
   int between(int low, int high) { return low + below(high - low + 1); }
-  /// (At the end of the bytes all numbers are 0. Nothing rare shall happen there.)
+  /// At the end of the bytes all numbers are 0, which must not cause rare cases.
   bool one_in(int n) { return bytes_ ? below(n) == n - 1 : below(n) == 0; }
-  /// Draws a number from 0 (included) to 1 (excluded).
+  /// Draws a number from 0 (inclusive) to 1 (exclusive).
   double unit() { return double(bits() >> 11) / 9007199254740992.0; }
 
   template <typename T>
@@ -119,7 +119,7 @@ class Random {
     return choices[std::size_t(below(int(choices.size())))];
   }
 
-  /// Draws a number at which programs fail: the end of a type or of a limit of this plugin, or a neighbour of one.
+  /// Draws a number at which programs fail: the limit of a type or of this plugin, or a neighbour of one.
   std::int64_t edge() {
     constexpr std::int64_t int_end = std::numeric_limits<int>::max(), end = std::numeric_limits<std::int64_t>::max();
     static constexpr std::int64_t numbers[] = {0,   1,       2,       3,        4,         6,         7,   8,   16,
@@ -132,7 +132,7 @@ class Random {
     const int at = below(int(std::size(numbers) + std::size(ends)));
     return at < int(std::size(numbers)) ? numbers[at] : ends[at - int(std::size(numbers))];
   }
-  /// Draws a number that is likely to be `valid`, or near it. It may be any value of its type.
+  /// Draws a number that is likely to be `valid` or close to it, but may be any value of its type.
   template <typename T>
   T around(T valid) {
     if (bytes_) return bytes_->around(valid);
@@ -150,8 +150,8 @@ class Random {
     }
   }
 
-  /// Makes a generator for another purpose, for example another thread.
-  /// Its use does not change the numbers of this generator.
+  /// Makes a generator for another purpose, such as another thread. Its use does not change the numbers of this
+  /// generator.
   Random fork() { return bytes_ ? Random(bytes_->cut_part()) : Random(bits()); }
 
  private:

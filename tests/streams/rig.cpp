@@ -10,7 +10,8 @@
 namespace cudavision::streams {
 namespace {
 
-/// The sink pad accepts at most this many frames: a mixer fills the whole time before a frame with a distant timestamp.
+/// The sink pad accepts at most this many frames, because a mixer fills all the time before a frame with a distant
+/// timestamp.
 constexpr int most_frames = 100;
 
 using Count = std::shared_ptr<std::atomic<int>>;

@@ -20,7 +20,7 @@ class Rig {
   enum class Keep {
     nothing,  ///< frames are checked; outputs() counts them
     samples,  ///< frames are checked; outputs() returns their samples
-    frames,   ///< frames are not checked, however many they are; take_frame() returns them
+    frames,   ///< frames are kept without being checked; take_frame() returns them
   };
   Rig(const std::string& element, const std::string& backend, const Downstream& downstream, Keep keep = Keep::nothing);
   /// Stops the element. Complains if the element or one of the frames pushed into it is never freed.
@@ -30,22 +30,21 @@ class Rig {
   GstElement* element() const { return element_; }
   /// Returns true if the element reached the state, false if it refused and posted an error.
   bool set_state(GstState state);
-  /// Waits until EOS has come out.
   void wait_for_eos(int milliseconds);
   void send_upstream(GstEvent* event);
   void query_upstream(GstQuery* query);
 
   /// Returns a string for each output frame: its samples if they are kept, otherwise an empty string.
   std::vector<std::string> outputs();
-  /// (transfer full) Returns the next output frame, if frames are kept and one came; else NULL.
+  /// (transfer full) Returns the next output frame if frames are kept and one has arrived, otherwise NULL.
   GstBuffer* take_frame();
-  /// The number of error messages since the last set_state(GST_STATE_PLAYING).
-  /// More errors than allow_error() permits are a failure.
+  /// The number of error messages since the last set_state(GST_STATE_PLAYING). More errors than allow_error() permits
+  /// are a failure.
   int errors() const { return errors_; }
   /// Whether the element has ever posted an error.
   bool has_posted_error() const { return has_posted_error_; }
 
-  /// Permits one more error message. Call it for everything that may cause one, for example an input.
+  /// Permits one more error message. Call it for everything that may cause one, such as an input.
   void allow_error() { ++most_errors_; }
   /// Keeps flushes and changes of state apart: where they meet, GStreamer's mixer can wait forever
   /// (tests/soak/UPSTREAM.md).
@@ -69,10 +68,10 @@ class Rig {
   GstBus* bus_;
   std::atomic<int> errors_{0}, most_errors_{0}, count_{0};
   std::atomic<bool> eos_{false}, has_posted_error_{false};
-  // The element, and the frames pushed into it.
+  // the element, and the frames pushed into it
   std::shared_ptr<std::atomic<int>> alive_ = std::make_shared<std::atomic<int>>(1);
   std::mutex flushing_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the following members
   std::vector<const GstMemory*> pushed_;
   std::vector<std::string> outputs_;
   std::deque<GstBuffer*> frames_;
@@ -87,7 +86,7 @@ class Input {
   Input(const Input&) = delete;
 
   /// Sends stream-start, caps and a plain segment. Returns false if the caps caused an error. The caller must then
-  /// stop, since anything that follows would send the caps again.
+  /// stop, because anything that follows would send the caps again.
   bool begin(const std::string& caps);
   bool send(GstEvent* event);
   /// Sends FLUSH_START, FLUSH_STOP and a plain segment.

@@ -13,12 +13,13 @@
 namespace cudavision::streams {
 namespace {
 
-/// Whether an object takes every value of the type, also one out of the property's range.
+/// Whether an object accepts every value of the type, including values out of the property's range.
 bool is_open(const GParamSpec* spec) {
   return g_str_has_prefix(g_type_name(G_PARAM_SPEC_TYPE(spec)), "GstCudaVisionParam");
 }
 
-/// Draws a small number or a time; in a bold mood also an end of the range, or a number at which arithmetic overflows.
+/// Draws a small number or a time. In a bold mood it may be an end of the range, or a number at which arithmetic
+/// overflows.
 template <typename T, typename Spec>
 T whole_number(Random& random, Mood mood, const Spec* spec) {
   const T low = spec->minimum, high = spec->maximum, initial = spec->default_value;
@@ -47,8 +48,8 @@ double real_number(Random& random, Mood mood, const GParamSpecDouble* spec) {
   return std::isnan(value) ? low : std::clamp(value, low, high);
 }
 
-/// Points in pixels or in shares of the frame. Some polygons cross themselves,
-/// and some points are outside of small frames.
+/// Points in pixels or in shares of the frame. Some polygons cross themselves, and some points are outside small
+/// frames.
 std::string points(Random& random, int count) {
   const bool shares = random.below(3) > 0;
   std::string written;
@@ -125,7 +126,7 @@ std::string text(Random& random, Mood mood, const char* property) {
   return bad_texts[random.below(int(G_N_ELEMENTS(bad_texts)))];
 }
 
-/// Appends a number. In a bold mood some are NaN, infinite, or very large or small.
+/// Appends a number. In a bold mood it may be NaN, infinite, or very large or small.
 void append_number(GValue* array, Random& random, Mood mood) {
   Value element(G_TYPE_DOUBLE);
   g_value_set_double(element.get(), random.one_in(2) ? random.between(-3, 5) : random.below(1024) / 256.0 - 2);
@@ -178,7 +179,7 @@ bool fill(GValue* value, GParamSpec* spec, Random& random, Mood mood) {
   return true;
 }
 
-/// Whether a property gets random values. Names do not, nor do properties that the options of this program set.
+/// Whether a property gets random values. Names do not, and neither do properties that options of this program set.
 bool is_drawn(const GParamSpec* spec) {
   if (!(spec->flags & G_PARAM_WRITABLE) || spec->flags & G_PARAM_CONSTRUCT_ONLY) return false;
   for (const char* name : {"name", "parent", "backend", "cuda-device-id"})
@@ -187,7 +188,7 @@ bool is_drawn(const GParamSpec* spec) {
 }
 
 /// Whether bytes may decide the property. GStreamer's own mixer waits for its latency in real time, which a fuzzing
-/// engine finds again and again.
+/// engine would trigger repeatedly.
 bool is_quick(const GParamSpec* spec) {
   return is_our_property(spec) || (std::strcmp(spec->name, "latency") && !g_str_has_prefix(spec->name, "min-"));
 }

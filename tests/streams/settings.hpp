@@ -11,7 +11,6 @@
 
 namespace cudavision::streams {
 
-/// Owns a GValue.
 class Value {
  public:
   explicit Value(GType type) { g_value_init(&value_, type); }
@@ -32,11 +31,11 @@ struct Setting {
 
 enum class Mood {
   calm,  ///< mostly useful values
-  bold,  ///< also unusable values, and values beyond the property's range unless GLib warns about them
+  bold,  ///< also unusable values, and values out of the property's range unless GLib warns about them
 };
 
-/// The properties of an object that get random values: writable ones,
-/// without names and those that the program's options set.
+/// The properties of an object that get random values: writable ones, without names and those that the program's
+/// options set.
 std::vector<GParamSpec*> drawn_properties(GObject* object);
 /// Whether a class of this plugin has the property. GStreamer's own properties fail at some values of their range.
 bool is_our_property(const GParamSpec* spec);
@@ -46,7 +45,6 @@ std::vector<Setting> draw_settings(Random& random, GObject* object, Mood mood, i
 void apply_settings(GObject* object, const std::vector<Setting>& settings);
 /// Writes the settings of an object to stderr, for the report of a failed case.
 void log_settings(const char* object, const std::vector<Setting>& settings);
-/// Reads every property and ignores the values.
 void read_all(GObject* object);
 
 }  // namespace cudavision::streams

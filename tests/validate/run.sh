@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Runs the .validatetest files of this folder by GStreamer's validate.
-# Debian has no package of gst-validate-1.0 (12, 13): exit status 77 where it is missing.
+# Runs the .validatetest files of this folder with GStreamer's validate. Debian (12, 13) has no package of
+# gst-validate-1.0: exit status 77 where it is missing.
 set -eu
 command -v gst-validate-1.0 >/dev/null || \
   { echo 'skipped: no gst-validate-1.0: Debian 12 and 13 have no package'; exit 77; }
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-# run NAME ELEMENT PIPELINE [GENERATE]: runs NAME.validatetest.in with @ELEMENT@ in the pipeline. GENERATE: true writes
-# the expectations, false needs them.
+# run NAME ELEMENT PIPELINE [GENERATE]: runs NAME.validatetest.in with @ELEMENT@ in the pipeline. With GENERATE=true it
+# writes the expectations; with false it needs them.
 run() {
   pipeline=$(printf '%s' "$3" | sed "s/@ELEMENT@/$2/g")
   sed "s|@PIPELINE@|$pipeline|; s|@FOLDER@|$folder/flow|g; s|@GENERATE@|${4:-false}|" "$here/$1.validatetest.in" \
@@ -17,7 +17,7 @@ run() {
   echo "$1: $2"
   gst-validate-1.0 --set-test-file "$folder/$1.validatetest"
 }
-# flow_as TWIN PIPELINE ELEMENT…: what leaves the elements is what leaves the twin.
+# flow_as TWIN PIPELINE ELEMENT…: the output of the elements must equal the output of the twin.
 flow_as() {
   twin=$1 line=$2
   shift 2

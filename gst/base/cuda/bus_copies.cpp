@@ -29,7 +29,7 @@ BusCopies::BusCopies(GstCudaContext* context)
 
 Status BusCopies::upload(const Image& host, const Image& device, CUstream kernels) {
   (void)read_[turn_].hold_up(up_.get());
-  // A frame that is only carried over is downloaded from the picture that its upload wrote.
+  // A frame that passes through is downloaded from the picture that its upload wrote.
   (void)downloaded_[turn_].hold_up(up_.get());
   Status status = copy_planes(host, device, cudaMemcpyHostToDevice, up_.get(), "cannot upload a frame");
   put_in_order(up_.get(), kernels, order_);
@@ -60,7 +60,7 @@ cudaError_t copy_plane(const Plane& from, const Plane& to, const PlaneExtent& ex
                            stream);
 }
 
-/// Copies a plane that is only partly page-locked through other memory. Waits until the copy is done.
+/// Copies a plane that is only partly page-locked, through other memory. Waits until the copy is done.
 cudaError_t copy_mixed_plane(const Plane& from, const Plane& to, const PlaneExtent& extent, cudaMemcpyKind kind,
                              CUstream stream) {
   std::vector<char> memory(extent.row_bytes * std::size_t(extent.rows));
@@ -82,8 +82,8 @@ Status copy_planes(const Image& from, const Image& to, cudaMemcpyKind kind, CUst
     const auto is_mixed = [&] { return page_locked(host.planes[i], bytes) == PageLocked::partly; };
     cudaError_t result = is_mixed() ? copy_mixed_plane(from.planes[i], to.planes[i], bytes, kind, stream)
                                     : copy_plane(from.planes[i], to.planes[i], bytes, kind, stream);
-    if (result == cudaErrorInvalidValue && is_mixed()) {  // another element has just locked memory that overlaps this
-      cudaGetLastError();                                 // clears the error, which would appear in the next call
+    if (result == cudaErrorInvalidValue && is_mixed()) {  // another element has just locked overlapping memory
+      cudaGetLastError();                                 // clears the error, which the next call would return
       result = copy_mixed_plane(from.planes[i], to.planes[i], bytes, kind, stream);
     }
     if (Status status = cuda::check(result, what); !status.ok()) return status;

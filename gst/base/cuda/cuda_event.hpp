@@ -8,15 +8,15 @@
 
 namespace cudavision {
 
-/// A CUDA event: a mark in a stream that other streams and the host can wait for. It may be recorded several times.
+/// A CUDA event: a mark in a stream that other streams and the host can wait for. It may be recorded repeatedly.
 class CudaEvent {
  public:
   /// The context must be current.
   explicit CudaEvent(GstCudaContext* context) : event_(in_context<cudaEventDestroy>(context, create())) {}
 
-  /// nullptr if no event could be made.
+  /// The event; nullptr if it could not be made.
   cudaEvent_t handle() const { return event_.get(); }
-  /// Marks the end of the work that was submitted to `stream` so far. Returns false if that fails.
+  /// Marks the end of the work submitted to `stream` so far. Returns false if that fails.
   bool record(CUstream stream) const { return event_ && cudaEventRecord(event_.get(), stream) == cudaSuccess; }
   /// Makes later work of `stream` wait on the device until the mark is reached. Returns false if that fails.
   bool hold_up(CUstream stream) const { return event_ && cudaStreamWaitEvent(stream, event_.get(), 0) == cudaSuccess; }
@@ -34,7 +34,7 @@ class CudaEvent {
   InContext<cudaEvent_t, cudaEventDestroy> event_;
 };
 
-/// Makes `later` wait on the device for all work that was submitted to `earlier`. It records `event` for this.
+/// Makes `later` wait on the device for all work submitted to `earlier`. Records `event` for this purpose.
 inline void put_in_order(CUstream earlier, CUstream later, const CudaEvent& event) {
   if (earlier == later || (event.record(earlier) && event.hold_up(later))) return;
   cudaStreamSynchronize(earlier);

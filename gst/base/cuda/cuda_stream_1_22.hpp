@@ -14,8 +14,8 @@ inline GQuark written_quark() {
   static const GQuark quark = g_quark_from_static_string("cudavision-written");
   return quark;
 }
-/// The event after which the memory is written; nullptr if the memory was always passed on finished. It stays with the
-/// memory when that goes back to its pool, and is recorded again.
+/// The event that marks the end of writing to the memory; nullptr if the memory was always passed on finished. It stays
+/// with the memory when the memory returns to its pool, and is reused.
 inline CudaEvent* written_event(GstCudaMemory* memory) {
   return static_cast<CudaEvent*>(gst_mini_object_get_qdata(GST_MINI_OBJECT(memory), written_quark()));
 }
@@ -41,7 +41,7 @@ class Stream {
   void wait_for_readers(GstCudaMemory*) const {}
   /// `taken`: the next element takes unfinished memory.
   bool can_hand_over(bool taken) const { return taken; }
-  /// The writer handed the memory over to this element. If the next element takes no unfinished memory,
+  /// Passes on memory that the writer handed over to this element. If the next element does not take unfinished memory,
   /// the host waits for the writer.
   bool pass_on(GstCudaMemory* memory, bool taken) const {
     const CudaEvent* written = taken ? nullptr : written_event(memory);
@@ -65,15 +65,15 @@ class Stream {
  private:
   static CUstream create() {
     CUstream stream;
-    // A stream that the legacy default stream waits for: libgstcuda 1.22 copies for CPU readers there.
+    // The legacy default stream, where libgstcuda 1.22 copies for CPU readers, waits for this stream.
     return CuStreamCreate(&stream, CU_STREAM_DEFAULT) == CUDA_SUCCESS ? stream : nullptr;
   }
 
   InContext<CUstream, CuStreamDestroy> stream_;
 };
 
-/// Names the hand-over in allocation queries. No such meta exists.
-/// Other elements drop the name from their answers, because of its tag.
+/// The name of the hand-over in allocation queries. No such meta exists. Because of its tag, other elements drop the
+/// name from their answers.
 inline GType handover_api() {
   static const GType type = [] {
     static const gchar* tags[] = {"memory", nullptr};
@@ -81,9 +81,9 @@ inline GType handover_api() {
   }();
   return type;
 }
-/// Says in the answer to an allocation query that this element takes memory that the GPU still writes.
+/// Adds to the answer to an allocation query that this element takes memory that the GPU is still writing.
 inline void offer_handover(GstQuery* query) { gst_query_add_allocation_meta(query, handover_api(), nullptr); }
-/// Whether downstream said so.
+/// Whether downstream added this to its answer.
 inline bool takes_handover(GstQuery* query) { return gst_query_find_allocation_meta(query, handover_api(), nullptr); }
 inline void mark_finished(GstCudaMemory*) {}
 inline void mark_unfinished(GstCudaMemory* memory) {

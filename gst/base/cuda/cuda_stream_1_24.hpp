@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Streams of memory, for GStreamer since 1.24. cuda_stream.hpp explains how they are used, and includes this file.
+// Streams of memory, for GStreamer 1.24 and newer. cuda_stream.hpp explains how they are used, and includes this file.
 #pragma once
 
 #include <map>
@@ -21,50 +21,51 @@ class Stream {
 
   bool ok() const { return stream_ != nullptr; }
   CUstream handle() const { return gst_cuda_stream_get_handle(stream_); }
-  /// Makes this stream the one on which buffers of a pool are written.
+  /// Makes the buffers of a pool use this stream for writing.
   void set_on(GstStructure* pool_config) const { gst_buffer_pool_config_set_cuda_stream(pool_config, stream_); }
-  /// (transfer full) The stream of a pool that a neighbour offers; nullptr if it has none, or has this one.
+  /// (transfer full) The stream of a pool that a neighbour offers; nullptr if the pool has none, or has this one.
   GstCudaStream* other_stream(GstStructure* pool_config) const {
     GstCudaStream* offered = gst_buffer_pool_config_get_cuda_stream(pool_config);
     if (offered == stream_) gst_clear_cuda_stream(&offered);
     return offered;
   }
-  /// Changes to `stream` (taken). All work must be done.
+  /// Switches to `stream` (taken). All work must be done.
   void change_to(GstCudaStream* stream) {
     gst_clear_cuda_stream(&stream_);
     stream_ = stream;
   }
 
-  /// Orders later work of this stream after the writer of the memory.
+  /// Makes later work of this stream wait for the writer of the memory.
   void wait_for_writer(GstCudaMemory* memory) const {
     GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
     if (!stream || stream == stream_) return;
-    // GST_CUDA_MEMORY_TRANSFER_NEED_SYNC does not tell whether this is necessary,
-    // because another reader clears it before it waits.
+    // GST_CUDA_MEMORY_TRANSFER_NEED_SYNC does not show whether this is necessary, because another reader clears it
+    // before it waits.
     if (memory->context == context_)
       put_in_order(gst_cuda_stream_get_handle(stream), handle(), event_);
     else
       wait_for_peer(memory->context, gst_cuda_stream_get_handle(stream));
   }
-  /// Whether the next writer of the memory comes after the work of this stream anyway.
+  /// Whether the next writer of the memory runs after the work of this stream in any case.
   bool precedes_next_writer(GstCudaMemory* memory) const { return gst_cuda_memory_get_stream(memory) == stream_; }
-  /// Makes the next writer of the memory follow the work of this stream so far. Returns false if that is not possible.
+  /// Makes the next writer of the memory wait for the work of this stream so far. Returns false if that is not
+  /// possible.
   bool hold_up_next_writer(GstCudaMemory* memory) const {
     GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
     if (stream) put_in_order(handle(), gst_cuda_stream_get_handle(stream), event_);
     return stream != nullptr;
   }
-  /// Orders later work of this stream after the readers of memory that comes from a pool.
-  /// They read it on the memory's stream.
+  /// Makes later work of this stream wait for the readers of memory that comes from a pool. They read it on the
+  /// memory's stream.
   void wait_for_readers(GstCudaMemory* memory) const {
     if (GstCudaStream* stream = gst_cuda_memory_get_stream(memory))
       put_in_order(gst_cuda_stream_get_handle(stream), handle(), event_);
   }
   bool can_hand_over(bool) const { return true; }
-  /// For memory that is passed on unchanged: makes sure that nobody reads it before its writer is done.
-  /// Returns false if that is not possible.
+  /// For memory that is passed on unchanged: ensures that nobody reads it before its writer is done. Returns false if
+  /// that is not possible.
   bool pass_on(GstCudaMemory*, bool) const { return true; }
-  /// Lets others find out when the work of this stream on the memory is done. Returns false if that is not possible.
+  /// Lets others detect when the work of this stream on the memory is done. Returns false if that is not possible.
   bool hand_over(GstCudaMemory* memory, bool) const {
     GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
     if (!stream) return false;
@@ -80,7 +81,7 @@ class Stream {
   }
 
  private:
-  /// Orders later work of this stream after a stream of another context, in which the event must be.
+  /// Makes later work of this stream wait for a stream of another context.
   void wait_for_peer(GstCudaContext* peer, CUstream stream) const {
     const CurrentContext current(peer);
     std::unique_ptr<CudaEvent>& event = peer_events_[peer];
@@ -88,17 +89,17 @@ class Stream {
     put_in_order(stream, handle(), *event);
   }
 
-  GstCudaContext* const context_;  // the handle of stream_, which holds a reference
+  GstCudaContext* const context_;  // the context of stream_, which holds a reference
   CudaEvent event_;
   GstCudaStream* stream_;
-  mutable std::map<GstCudaContext*, std::unique_ptr<CudaEvent>> peer_events_;  // each holds a reference to its context
+  mutable std::map<GstCudaContext*, std::unique_ptr<CudaEvent>> peer_events_;  // each holds its context
 };
 
 inline void offer_handover(GstQuery*) {}
 inline bool takes_handover(GstQuery*) { return true; }
-/// Records that the memory is written completely, so that readers need not wait.
+/// Records that the memory is completely written, so that readers need not wait.
 inline void mark_finished(GstCudaMemory* memory) { GST_MEMORY_FLAG_UNSET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC); }
-/// Records that others write the memory on the device.
+/// Records that others are writing the memory on the device.
 inline void mark_unfinished(GstCudaMemory* memory) {
   GST_MINI_OBJECT_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_DOWNLOAD);
   if (gst_cuda_memory_get_stream(memory)) GST_MINI_OBJECT_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC);
@@ -117,7 +118,7 @@ inline bool follow_writer(GstCudaMemory* memory, GstCudaContext* context, CUstre
   const CurrentContext reading(context);
   return reading && written.hold_up(stream);
 }
-/// Makes later users of the memory wait on the device for an event. Returns false if that is not possible.
+/// Makes later users of the memory wait on the device for an event. Returns false if that fails.
 inline bool hold_up_users(GstCudaMemory* memory, cudaEvent_t event) {
   GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
   const CurrentContext using_it(memory->context);

@@ -8,7 +8,7 @@
 
 namespace cudavision {
 
-/// Makes a CUDA context current in this thread for the lifetime of this object. False if that fails.
+/// Makes a CUDA context current in this thread for the lifetime of this object. Converts to false if that fails.
 class CurrentContext {
  public:
   explicit CurrentContext(GstCudaContext* context) : pushed_(gst_cuda_context_push(context)) {}
@@ -35,7 +35,7 @@ struct FreeInContext {
   }
 };
 
-/// A CUDA object of a context, such as an event or a stream, that is freed with `free`; or nullptr.
+/// A CUDA object of a context, such as an event or a stream, which is freed with `free`; or nullptr.
 template <typename Handle, auto free>
 using InContext = std::unique_ptr<std::remove_pointer_t<Handle>, FreeInContext<free>>;
 

@@ -44,7 +44,7 @@ int wanted_pause() {
   return text ? int(CLAMP(g_ascii_strtoll(text, nullptr, 10), 0, 1000)) : 0;
 }
 
-/// Checks that there are a driver and a device. Errors: resource.
+/// Checks that a driver and a device are present. Errors: resource.
 Status probe(int device_id) {
   if (Status status = compat::check_running_library(); !status.ok()) return status;
   if (!gst_cuda_load_library()) return Status::resource("the CUDA driver (libcuda.so.1) cannot be loaded");
@@ -60,13 +60,12 @@ Status probe(int device_id) {
 }  // namespace
 
 struct Gpu::State {
-  /// Guards `context` and the three members after it. Neighbours and the application ask for the context, offer their
-  /// own, and ask for a pool, all in their own threads. Only the streaming thread changes `stream`;
-  /// it reads it without the lock.
+  /// Guards `context` and the three members after it. Neighbours and the application ask for the context, offer theirs,
+  /// and ask for a pool, all in their own threads. Only the streaming thread changes `stream`, and reads it without the
+  /// lock.
   mutable std::mutex mutex;
   GstCudaContext* context = nullptr;
-  /// While the thread `asking` asks neighbours, bins and the application for a context:
-  /// where to store the context that they offer.
+  /// Where to store an offered context while the thread `asking` asks neighbours, bins and the application for one.
   GstCudaContext** asked_for = nullptr;
   std::thread::id asking;
   std::unique_ptr<Stream> stream;
@@ -88,9 +87,9 @@ struct Gpu::State {
     asked_for = destination;
     asking = std::this_thread::get_id();
   }
-  /// Replaces the context by `fresh` (taken).
+  /// Replaces the context with `fresh` (taken).
   void replace_context(GstCudaContext* fresh) {
-    Owned<GstCudaContext> old;  // dropped without the lock
+    Owned<GstCudaContext> old;  // dropped without holding the lock
     std::lock_guard lock(mutex);
     old.reset(std::exchange(context, fresh));
   }
@@ -117,14 +116,14 @@ Status Gpu::open(GstElement* element, int device_id) {
   if (Status status = probe(device_id); !status.ok()) return status;
   gst_cuda_memory_init_once();
   state_->longest_pause = wanted_pause();
-  close();  // the context may be for another device, if cuda-device-id was set since
-  // close() drops a context that was set on the element, but the element still has it.
+  close();  // the context may belong to another device, if cuda-device-id was changed
+  // close() drops a context that was set on the element, but the element still holds it.
   if (const auto set = owned(gst_element_get_context(element, GST_CUDA_CONTEXT_TYPE)))
     offer_context(element, set.get(), device_id);
   GstCudaContext* context = state_->ref_context().release();
   if (!context) {
-    // Answers arrive by set_context() in this thread, and are stored in `context`,
-    // which libgstcuda reads without our lock.
+    // Answers arrive through set_context() in this thread, and are stored in `context`, which libgstcuda reads without
+    // our lock.
     state_->ask(&context);
     gst_cuda_ensure_element_context(element, device_id, &context);
     state_->ask(nullptr);
@@ -134,7 +133,7 @@ Status Gpu::open(GstElement* element, int device_id) {
   state_->replace_context(context);
   if (open_stream()) return {};
 
-  // The pipeline keeps a context after a permanent failure, and would always offer it. Replace it with a new one.
+  // The pipeline keeps a context after a permanent failure, and would offer it again. Replace it with a new one.
   context = gst_cuda_context_new(guint(std::max(device_id, 0)));
   if (context) {
     GstContext* fresh = gst_context_new_cuda_context(context);
@@ -178,9 +177,9 @@ Queue Gpu::queue() const { return {state_->stream->handle()}; }
 
 namespace {
 
-/// Lets the GPU pause in a stream for a random time of up to `longest` ms, or not.
+/// Makes the GPU pause in a stream for a random time of up to `longest` ms. Half of the calls cause no pause.
 void pause_randomly(CUstream stream, int longest) {
-  const gint ms = g_random_int_range(-longest, longest + 1);  // every second frame is not delayed
+  const gint ms = g_random_int_range(-longest, longest + 1);  // negative: no pause
   if (ms > 0)
     (void)cudaLaunchHostFunc(
         stream, [](void* pause) { g_usleep(1000 * GPOINTER_TO_UINT(pause)); }, GUINT_TO_POINTER(guint(ms)));
@@ -237,7 +236,7 @@ void Gpu::page_lock_recurring(GstBuffer* buffer, GstMapFlags access) const {
 Status Gpu::open_copies() {
   if (!state_->copies) {
     state_->copies = std::make_unique<BusCopies>(state_->context);
-    // Frames of other contexts are copied to pictures of Staging, and kernels of earlier frames may use these.
+    // Frames from other contexts are copied to Staging pictures, which kernels of earlier frames may be using.
     put_in_order(state_->stream->handle(), state_->copies->upload_stream(), CudaEvent(state_->context));
   }
   return state_->copies->ok() ? Status() : Status::resource("CUDA streams for copies cannot be created");
@@ -370,7 +369,7 @@ GstBufferPool* Gpu::new_device_pool(GstCaps* caps, guint min_buffers, guint max_
     gst_object_unref(pool);
     return nullptr;
   }
-  // The pool rounds rows up to the pitch of the device, and sets the size of its buffers.
+  // The pool rounds rows up to the pitch of the device, and sets the size of its buffers accordingly.
   config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_get_params(config, nullptr, size, nullptr, nullptr);
   gst_structure_free(config);
@@ -406,10 +405,10 @@ void Gpu::offer_handover(GstQuery* query) { cudavision::offer_handover(query); }
 void Gpu::learn_handover(GstQuery* query) { state_->downstream_takes_handover = query && takes_handover(query); }
 
 GstMemory* Gpu::new_linear_memory(gsize bytes) const {
-  // libgstcuda allocates pictures and may pad their rows. It does not pad rows of this length on any device.
+  // libgstcuda allocates pictures, whose rows it may pad. It does not pad rows of this length on any device.
   constexpr gsize row = 1 << 16;
   const gsize rows = (bytes + row - 1) / row;
-  if (rows * row > G_MAXUINT) return nullptr;  // the size of a buffer of a pool is a guint
+  if (rows * row > G_MAXUINT) return nullptr;  // the buffer size of a pool is a guint
   const auto caps = owned(gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING, "RGBA", "width", G_TYPE_INT,
                                               gint(row / 4), "height", G_TYPE_INT, gint(rows), nullptr));
   const auto frame = new_device_frame(caps.get());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Gpu in a build without CUDA: open() fails, so functions that need it are never called.
+// Gpu in a build without CUDA: open() fails, so functions that require it are never called.
 #include "gst/base/cuda/gpu.hpp"
 
 namespace cudavision {

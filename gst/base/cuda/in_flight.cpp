@@ -6,9 +6,9 @@
 namespace cudavision {
 namespace {
 
-/// Frames that may be in flight. With many more, the host would only run ahead of a busy GPU.
+/// The most frames that may be in flight. With many more, the host would only run further ahead of a busy GPU.
 constexpr std::size_t most_frames = 16;
-/// Frames that may be in flight before the streaming thread checks which are done. Each check costs it a microsecond.
+/// The number of frames in flight above which the streaming thread checks which are done. A check costs a microsecond.
 constexpr std::size_t usual_frames = 2;
 
 void unref_all(const std::vector<GstBuffer*>& buffers) {
@@ -22,7 +22,7 @@ InFlight::InFlight(GstCudaContext* context) : context_(new_reference(context)) {
 }
 
 InFlight::~InFlight() {
-  polled_.reset();  // first: from here on no other thread uses this object
+  polled_.reset();  // first, so that no other thread uses this object from here on
   if (const CurrentContext current(context_.get()); current)
     for (const Frame& frame : frames_) (void)frame.done->wait();
   finished(cudaSuccess);
@@ -35,7 +35,7 @@ std::unique_ptr<CudaEvent> InFlight::new_event() {
   return event;
 }
 
-/// Moves the references of the oldest frame, whose work ended with this result, to `dropped`.
+/// Moves the references of the oldest frame, whose work ended with `result`, to `dropped`.
 void InFlight::drop_oldest(cudaError_t result, std::vector<GstBuffer*>& dropped) {
   if (result != cudaSuccess) failure_ = result;
   Frame& frame = frames_.front();
@@ -45,13 +45,13 @@ void InFlight::drop_oldest(cudaError_t result, std::vector<GstBuffer*>& dropped)
   frames_.pop_front();
 }
 
-/// Moves the references of frames up to this ticket, whose work ended with this result, to `dropped`.
+/// Moves the references of frames up to this ticket, whose work ended with `result`, to `dropped`.
 void InFlight::drop_until(std::uint64_t ticket, cudaError_t result, std::vector<GstBuffer*>& dropped) {
   while (!frames_.empty() && frames_.front().ticket <= ticket) drop_oldest(result, dropped);
 }
 
-/// Moves the references of frames that are done to `dropped`, until at most `most_left` frames are left or the oldest
-/// frame is not done. If the device failed, all frames count as done.
+/// Moves the references of finished frames to `dropped`, until at most `most_left` frames are left or the oldest frame
+/// is not finished. If the device failed, all frames count as finished.
 void InFlight::drop_reached(std::size_t most_left, std::vector<GstBuffer*>& dropped) {
   while (frames_.size() > most_left) {
     const cudaError_t result = frames_.front().done->query();
@@ -74,8 +74,8 @@ bool InFlight::keep(GstBuffer* buffer, CUstream stream) {
   return pushed;
 }
 
-/// Adds a frame that is done when the work submitted to `stream` so far is done. If this is possible,
-/// it takes the references to the buffers.
+/// Adds a frame that is done when the work submitted to `stream` so far is done. On success, takes the references to
+/// the buffers.
 std::optional<std::uint64_t> InFlight::push(const std::vector<GstBuffer*>& buffers, CUstream stream) {
   std::vector<GstBuffer*> dropped;
   std::optional<std::uint64_t> ticket;
@@ -111,7 +111,7 @@ void InFlight::finished(cudaError_t result) {
   await_poller();
 }
 
-/// The frame with a ticket, or nullptr if it is done.
+/// The frame with this ticket, or nullptr if the frame is done.
 const InFlight::Frame* InFlight::find(std::uint64_t ticket) const {
   for (const Frame& frame : frames_)
     if (frame.ticket == ticket) return &frame;
@@ -124,9 +124,9 @@ cudaError_t InFlight::query(std::uint64_t ticket) {
   return frame ? cudaErrorNotReady : failure_;
 }
 
-/// Waits until the work of a frame is done. Unlocks the mutex meanwhile, so that the poller continues with other
-/// elements. The event stays as it is: the poller may drop the frame, but events are recorded and destroyed only by the
-/// user of this object, who waits here.
+/// Waits until the work of a frame is done. Unlocks the mutex meanwhile, so that the poller can continue with other
+/// elements. The event stays valid: the poller may drop the frame, but only the user of this object, who waits here,
+/// records and destroys events.
 cudaError_t InFlight::wait(const Frame& frame, std::unique_lock<std::mutex>& lock) {
   const CudaEvent& done = *frame.done;
   lock.unlock();
@@ -149,7 +149,7 @@ cudaError_t InFlight::wait(std::uint64_t ticket) {
   return result;
 }
 
-/// For the poller. Returns whether some references are left.
+/// Called by the poller. Returns whether references remain.
 bool InFlight::poll() {
   const std::lock_guard polling(polling_);
   std::vector<GstBuffer*> dropped;

@@ -14,14 +14,14 @@
 
 namespace cudavision {
 
-/// The frames of one element on which the GPU still works. Each keeps references to the buffers that the work reads, so
-/// that their pools do not give them to a writer.
+/// The frames of an element that the GPU is still working on. Each frame keeps references to the buffers that the work
+/// reads, so that their pools do not give them to a writer.
 ///
 ///   streaming thread:       add(a) add(b) submitted()   add(c) submitted() …   an event after the work of each frame
-///   streaming thread, or the poller:                    drops the references whose event was reached
+///   streaming thread, or the poller:                    drops references whose event was reached
 ///
-/// The poller is needed if no frame follows: otherwise an upstream pool that waits for one of these buffers would wait
-/// forever. For one thread, with the CUDA context current.
+/// The poller is needed if no frame follows: otherwise an upstream pool could wait for one of these buffers forever.
+/// For one thread, with the CUDA context current.
 class InFlight {
  public:
   explicit InFlight(GstCudaContext* context);
@@ -32,11 +32,11 @@ class InFlight {
   /// Keeps a reference to a buffer for the work that is being submitted.
   void add(GstBuffer* buffer) { added_.push_back(gst_buffer_ref(buffer)); }
   /// To be called when the work of a frame, which reads the added buffers, was submitted to `stream`. If `named`,
-  /// returns its ticket for query() and wait(), else any number. No value: no event can be recorded,
-  /// and the caller must wait for the work.
+  /// returns its ticket for query() and wait(), otherwise any number. No value: no event can be recorded, and the
+  /// caller must wait for the work.
   std::optional<std::uint64_t> submitted(CUstream stream, bool named);
-  /// Keeps a reference to a buffer until the work that was submitted to `stream` so far is done. Returns false if no
-  /// event can be recorded.
+  /// Keeps a reference to a buffer until the work submitted to `stream` so far is done. Returns false if no event can
+  /// be recorded.
   bool keep(GstBuffer* buffer, CUstream stream);
   /// Leaves only the added buffers whose keep(buffer) is true.
   template <typename F>
@@ -45,15 +45,14 @@ class InFlight {
     std::for_each(dropped, added_.end(), gst_buffer_unref);
     added_.erase(dropped, added_.end());
   }
-  /// To be called after waiting for all work, with the result. Drops all references; when it returns,
-  /// the poller holds none either.
+  /// Call this with the result of waiting for all work. Drops all references; on return, the poller holds none either.
   void finished(cudaError_t result);
 
-  /// Whether the work with this ticket was done at the last check by submitted() or the poller: cudaSuccess,
+  /// The state of the work with this ticket at the last check by submitted() or the poller: cudaSuccess,
   /// cudaErrorNotReady, or the error of the device. Does not call the driver.
   cudaError_t query(std::uint64_t ticket);
-  /// Waits until the work with this ticket is done. When it returns, the references kept for it are dropped, so that
-  /// metas can be added to its frame.
+  /// Waits until the work with this ticket is done. On return, the references kept for it are dropped, so that metas
+  /// can be added to its frame.
   cudaError_t wait(std::uint64_t ticket);
 
  private:
@@ -77,14 +76,14 @@ class InFlight {
   const Owned<GstCudaContext> context_;
   std::vector<GstBuffer*> added_;
   std::uint64_t last_ticket_ = 0;
-  // Locked by the poller before it removes references and until it has dropped them. Always locked before mutex_.
+  // Locked by the poller while it removes and drops references. Always locked before mutex_.
   std::mutex polling_;
   // Under the mutex:
   std::mutex mutex_;
   std::deque<Frame> frames_;
   std::deque<GstBuffer*> buffers_;                 // of all frames
-  std::vector<std::unique_ptr<CudaEvent>> spare_;  // events to use again
-  cudaError_t failure_ = cudaSuccess;              // of the device
+  std::vector<std::unique_ptr<CudaEvent>> spare_;  // events to reuse
+  cudaError_t failure_ = cudaSuccess;              // the failure of the device
 
   std::optional<Polled> polled_;
 };

@@ -12,10 +12,9 @@
 namespace cudavision {
 namespace {
 
-/// Visits after which a memory is page-locked. Locking costs about as much as copying the memory a few times.
+/// The number of visits after which a memory is page-locked. Locking costs about as much as a few copies of the memory.
 constexpr int visits_before_lock = 3;
-/// The maximum number of bytes that are locked at a time: 32 frames of RGBA in 4K. Page-locked memory cannot be swapped
-/// out.
+/// The most bytes that are locked at a time: 32 frames of 4K RGBA. Page-locked memory cannot be swapped out.
 constexpr gsize most_bytes = gsize(1) << 30;
 
 /// The ranges that this file has page-locked. They do not overlap.
@@ -26,8 +25,8 @@ class Ranges {
     return *ranges;
   }
 
-  /// Adds a range, unless this exceeds the limit or the range overlaps one that is already locked. Returns whether it
-  /// did.
+  /// Adds a range, unless this would exceed the limit or the range overlaps a locked range. Returns whether it was
+  /// added.
   bool add(const void* begin, gsize bytes) {
     const std::lock_guard lock(mutex_);
     if (sum_ + bytes > most_bytes || overlap(address(begin), bytes) != PageLocked::no) return false;
@@ -41,7 +40,7 @@ class Ranges {
     sum_ -= range->second;
     ranges_.erase(range);
   }
-  /// How much of a range is in one of these ranges.
+  /// How much of a range is inside these ranges.
   PageLocked contains(const void* begin, gsize bytes) const {
     const std::lock_guard lock(mutex_);
     return overlap(address(begin), bytes);
@@ -58,7 +57,7 @@ class Ranges {
   static guintptr address(const void* data) { return reinterpret_cast<guintptr>(data); }
 
   PageLocked overlap(guintptr begin, gsize bytes) const {
-    const auto after = ranges_.lower_bound(begin + bytes);  // the first range that begins behind this one
+    const auto after = ranges_.lower_bound(begin + bytes);  // the first range that begins after the given one
     if (after == ranges_.begin()) return PageLocked::no;
     const auto [first, size] = *std::prev(after);
     if (first + size <= begin) return PageLocked::no;
@@ -70,12 +69,12 @@ class Ranges {
   gsize sum_ = 0;
 };
 
-/// The visits of a memory; this data is freed with the memory.
+/// The visits to a memory. This data is freed with the memory.
 struct Visits {
   const void* visitor;
   int count = 0;
-  void* locked = nullptr;           // the address, if it is locked
-  Owned<GstCudaContext> context{};  // if it is locked
+  void* locked = nullptr;           // the address, if the memory is locked
+  Owned<GstCudaContext> context{};  // set if the memory is locked
 };
 
 /// Called before the memory is freed.
@@ -103,13 +102,13 @@ Visits& visits_of(GstMemory* memory, const void* visitor) {
 void lock(GstMemory* memory, GstMapFlags access, Visits& visits, GstCudaContext* context) {
   GstMapInfo map;
   if (!gst_memory_map(memory, &map, access)) return;
-  void* const begin = map.data - memory->offset;  // the whole memory, because another part of it may be in use later
+  void* const begin = map.data - memory->offset;  // the whole memory, because another part of it may be used later
   const gsize bytes = memory->maxsize;
   if (!Ranges::all().add(begin, bytes)) {
     GST_DEBUG("a memory of %" G_GSIZE_FORMAT " bytes stays pageable: enough are page-locked, or a part of it is",
               bytes);
   } else if (const cudaError_t error = cudaHostRegister(begin, bytes, cudaHostRegisterPortable); error != cudaSuccess) {
-    cudaGetLastError();  // clears the error, which would appear in the next call
+    cudaGetLastError();  // clears the error, which the next call would return
     Ranges::all().remove(begin);
     GST_DEBUG("a memory of %" G_GSIZE_FORMAT " bytes stays pageable: %s", bytes, cudaGetErrorString(error));
   } else {
@@ -123,7 +122,7 @@ void lock(GstMemory* memory, GstMapFlags access, Visits& visits, GstCudaContext*
 bool is_page_locked(const void* data) {
   cudaPointerAttributes attributes;
   const bool known = cudaPointerGetAttributes(&attributes, data) == cudaSuccess;
-  if (!known) cudaGetLastError();  // clears the error, which would appear in the next call
+  if (!known) cudaGetLastError();  // clears the error, which the next call would return
   return known && attributes.type == cudaMemoryTypeHost;
 }
 
@@ -133,12 +132,12 @@ PageLocked page_locked(const void* begin, gsize bytes) {
   if (const PageLocked ours = Ranges::all().contains(begin, bytes); ours != PageLocked::no) return ours;
   const bool first = is_page_locked(begin), last = is_page_locked(static_cast<const char*>(begin) + bytes - 1);
   if (!first && !last) return PageLocked::no;
-  // Locks of memories on both sides may reach into the pages at the ends.
+  // Locks of adjacent memories may extend into the pages at the ends.
   return first && last && !Ranges::all().share_pages(begin, bytes) ? PageLocked::yes : PageLocked::partly;
 }
 
 void page_lock_recurring(GstBuffer* buffer, GstMapFlags access, GstCudaContext* context, const void* visitor) {
-  static std::mutex mutex;  // several elements may visit a memory at the same time
+  static std::mutex mutex;  // several elements may visit a memory at once
   std::lock_guard guard(mutex);
   for (guint i = 0; i < gst_buffer_n_memory(buffer); ++i) {
     GstMemory* memory = gst_buffer_peek_memory(buffer, i);

@@ -11,12 +11,12 @@ CUcontext handle_of(GstCudaContext* context) { return static_cast<CUcontext>(gst
 }  // namespace
 
 void* driver_function(const char* name) {
-  static void* const driver = dlopen("libcuda.so.1", RTLD_NOW);  // stays loaded, as libgstcuda's reference does
+  static void* const driver = dlopen("libcuda.so.1", RTLD_NOW);  // stays loaded, like libgstcuda's own handle
   return driver ? dlsym(driver, name) : nullptr;
 }
 
 Status copy_from_peer(GstCudaContext* peer, const Image& from, GstCudaContext* own, const Image& to, CUstream stream) {
-  // CUDA's runtime has such a function for devices, but not for contexts.
+  // The CUDA runtime has such a function for devices, but not for contexts.
   static const auto copy = reinterpret_cast<decltype(&cuMemcpy3DPeerAsync)>(driver_function("cuMemcpy3DPeerAsync"));
   if (!copy) return Status::resource("the CUDA driver cannot copy between devices: it has no cuMemcpy3DPeerAsync");
   for (int i = 0; i < info(from.geometry.format).planes; ++i) {

@@ -7,16 +7,15 @@
 
 namespace cudavision {
 
-/// A function of the driver that libgstcuda does not offer; nullptr if the driver is too old for it.
+/// A driver function that libgstcuda does not offer; nullptr if the driver is too old for it.
 void* driver_function(const char* name);
 
-/// Copies all planes from one CUDA context to another, which may be of another device. The GPUs exchange them directly
-/// if the hardware can and peer access is enabled (libgstcuda enables it).
-/// Otherwise the driver copies through system memory.
-/// Errors: resource.
+/// Copies all planes from one CUDA context to another, which may belong to another device. The GPUs exchange them
+/// directly if the hardware supports it and peer access is enabled (libgstcuda enables it). Otherwise the driver copies
+/// through system memory. Errors: resource.
 Status copy_from_peer(GstCudaContext* peer, const Image& from, GstCudaContext* own, const Image& to, CUstream stream);
 
-/// The number of the device of a context.
+/// The device number of a context.
 int device_of(GstCudaContext* context);
 
 }  // namespace cudavision

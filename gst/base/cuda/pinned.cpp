@@ -24,7 +24,7 @@ G_DEFINE_TYPE(GstCudaVisionPinnedAllocator, pinned_allocator, GST_TYPE_ALLOCATOR
 constexpr char memory_type[] = "GstCudaVisionPinnedMemory";
 
 GstMemory* pinned_alloc(GstAllocator* allocator, gsize size, GstAllocationParams* params) {
-  // Allocations begin at a page, which satisfies usual alignments. For a larger alignment the start is moved.
+  // Allocations begin at a page boundary, which satisfies usual alignments. For a larger alignment, the start is moved.
   const gsize maxsize = size + params->prefix + params->padding + params->align;
   cudavision::PinnedBlock block;
   const cudaError_t error = cudavision::take_pinned_block(PINNED_ALLOCATOR(allocator)->context, maxsize, &block);

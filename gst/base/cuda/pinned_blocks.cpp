@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The driver takes milliseconds to page-lock memory and to free it, and every start and every change of caps makes new
+// The driver takes milliseconds to page-lock and to free memory, and every start and every change of caps makes new
 // pools. So blocks are kept for each context and reused:
 //
 //   pool of an element ──free──▶ kept blocks of the context ──take──▶ pool of the same or another element
-//                                      └── the oldest, beyond the bound ──▶ cudaFreeHost()
+//                                      └── the oldest, beyond the limit ──▶ cudaFreeHost()
 //
 // Kept blocks hold no reference to their context. A weak reference frees them when the context is disposed of. At that
-// time the CUDA context still exists and can be made current, whoever owns it. (When the data of a GObject is
-// destroyed, the context no longer exists.)
+// time the CUDA context still exists and can be made current, whoever owns it. (Data attached to the GObject is
+// destroyed too late: then the context no longer exists.)
 #include <map>
 #include <mutex>
 #include <new>
@@ -22,11 +22,11 @@
 namespace cudavision {
 namespace {
 
-/// Bytes that are kept for each context: 32 frames of 1080p RGBA, or 8 frames of 4K RGBA, as much as the pools of a few
-/// elements hold. No other program can use them, not even by swapping. The value is not measured.
+/// The most bytes that are kept for each context: 32 frames of 1080p RGBA, or 8 frames of 4K RGBA, as much as the pools
+/// of a few elements hold. Other programs cannot use this memory, and it cannot be swapped out. Not measured.
 constexpr gsize most_kept = gsize(256) << 20;
-/// Sizes are rounded up to this, so that small frames of different sizes can share blocks,
-/// and lists of blocks stay short.
+/// Sizes are rounded up to a multiple of this, so that small frames of different sizes can share blocks and lists stay
+/// short.
 constexpr gsize granularity = gsize(64) << 10;
 
 using Blocks = std::vector<PinnedBlock>;  // the oldest first
@@ -41,9 +41,9 @@ Kept& kept_blocks() {
   return *all;
 }
 
-/// To be called with the context current.
+/// Must be called with the context current.
 void free_block(const PinnedBlock& block) {
-  if (cudaFreeHost(block.data) != cudaSuccess) cudaGetLastError();  // the context is dead: nothing to report then
+  if (cudaFreeHost(block.data) != cudaSuccess) cudaGetLastError();  // the context is dead: there is nothing to report
 }
 
 void free_all(const Blocks& blocks) {
@@ -69,7 +69,7 @@ void forget(gpointer, GObject* object) {
   if (const CurrentContext current(context); current) free_all(blocks);
 }
 
-/// Removes the kept block that fits best, the newest of equal ones. Returns whether there is one.
+/// Takes the kept block that fits best, or the newest of equal ones. Returns whether there is one.
 bool reuse(GstCudaContext* context, gsize bytes, PinnedBlock* block) {
   const std::lock_guard lock(kept_blocks().mutex);
   const auto position = kept_blocks().of.find(context);
@@ -99,7 +99,7 @@ bool keep_block(GstCudaContext* context, const PinnedBlock& block) {
   }
 }
 
-/// Removes the oldest kept block if there are more than the bound allows.
+/// Removes the oldest kept block if the blocks exceed the limit. Returns whether it did.
 bool remove_oldest_beyond_bound(GstCudaContext* context, PinnedBlock* oldest) {
   const std::lock_guard lock(kept_blocks().mutex);
   const auto position = kept_blocks().of.find(context);
@@ -123,11 +123,11 @@ cudaError_t take_pinned_block(GstCudaContext* context, gsize bytes, PinnedBlock*
   block->bytes = bytes;
   cudaError_t error = cudaHostAlloc(&block->data, bytes, cudaHostAllocPortable);
   if (error == cudaErrorMemoryAllocation)
-    if (const Blocks blocks = remove_all(context); !blocks.empty()) {  // perhaps they use the memory that is missing
+    if (const Blocks blocks = remove_all(context); !blocks.empty()) {  // they may occupy the missing memory
       free_all(blocks);
       error = cudaHostAlloc(&block->data, bytes, cudaHostAllocPortable);
     }
-  cudaGetLastError();  // clears the error, which would appear in the next call
+  cudaGetLastError();  // clears the error, which the next call would return
   return error;
 }
 

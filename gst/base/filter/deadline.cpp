@@ -12,9 +12,9 @@ struct Deadline::State {
   std::function<Time()> reached;
   std::thread thread;
   std::condition_variable earlier;
-  std::mutex mutex;  // for the members below
+  std::mutex mutex;  // guards the members below
   Time time, sleeps_until;
-  bool was_set = false;  // set() was called since `reached` was
+  bool was_set = false;  // set() was called after the last call of `reached`
   bool ended = false;
 
   void run() {
@@ -61,7 +61,7 @@ void Deadline::set(Time time) {
     const std::lock_guard lock(state_->mutex);
     state_->time = time;
     state_->was_set = true;
-    // The thread looks again when it wakes up.
+    // The thread checks the time again when it wakes up.
     if (!time || (state_->sleeps_until && *state_->sleeps_until <= *time)) return;
   }
   state_->earlier.notify_one();

@@ -6,19 +6,19 @@
 
 namespace cudavision {
 
-/// For the structs of elements that only change pictures.
+/// The base of structs for elements that only change pictures.
 struct PictureFilter : NoReadings {
   static constexpr bool examines = false, sends_data = false;
 };
 
 /// A GStreamer element with one sink pad and one source pad, described by a struct E. E has the members that
-/// SettledObject and set_metadata() require, and
+/// SettledObject and set_metadata() require, and also
 ///   static constexpr const char* element_name;
-///   static Status check(const Settings&);                 checks settings in range that do not depend on the format
+///   static Status check(const Settings&);                 checks settings that do not depend on the format
 ///   static Result<FilterPlan> make_plan(const Settings&, const PlanContext&);
 ///   static constexpr bool examines;                       whether it examines each frame and posts the results
 ///   static constexpr bool sends_data;                     whether it can send data other than video
-/// and, if it does (see GstCudaVisionFilterClass),
+/// and, if it sends data (see GstCudaVisionFilterClass),
 ///   static std::string data_caps();                       for the pad template
 ///   static GstCaps* transform_data_caps(GstPadDirection, GstCaps*);
 ///   static GstCaps* fixate_data_caps(const Settings&, const GstVideoInfo&, GstCaps*);

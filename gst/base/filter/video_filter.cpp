@@ -48,7 +48,7 @@ const std::vector<Row>& properties() {
   return table;
 }
 
-/// Calls f with the settings of the base class and with the settings of the subclass.
+/// Calls f with the settings of the base class, and then with those of the subclass.
 template <typename F>
 void for_each_settings(GstCudaVisionFilter* self, F&& f) {
   f(self->state->settings);
@@ -67,7 +67,7 @@ void set_context(GstElement* element, GstContext* context) {
 
 // Plans ---------------------------------------------------------------------------------------------------------------
 
-/// Sets GstBaseTransform's passthrough mode as the processor needs it.
+/// Sets GstBaseTransform's passthrough mode as the processor requires.
 void update_passthrough(GstCudaVisionFilter* self) {
   GstBaseTransform* trans = GST_BASE_TRANSFORM(self);
   const bool passthrough = self->state->processor->passes_through() && self->state->same_memory;
@@ -75,10 +75,10 @@ void update_passthrough(GstCudaVisionFilter* self) {
   gst_base_transform_set_passthrough(trans, passthrough);
   self->state->host.gpu.learn_handover(nullptr);  // until the next allocation query
   gst_base_transform_reconfigure_src(trans);      // makes or drops the pool
-  gst_base_transform_reconfigure_sink(trans);     // so that upstream asks again whose pool to use
+  gst_base_transform_reconfigure_sink(trans);     // so that upstream asks again which pool to use
 }
 
-/// Takes the committed settings, and checks the settings that do not depend on the caps.
+/// Takes the committed settings, and checks those that do not depend on the caps.
 Status take_settings(GstCudaVisionFilter* self) {
   {
     const ObjectLock lock(self);
@@ -90,7 +90,7 @@ Status take_settings(GstCudaVisionFilter* self) {
   return status.ok() ? class_of(self)->check(self) : status;
 }
 
-/// Makes a plan from the committed settings for the current caps, and takes it into use.
+/// Makes a plan from the committed settings for the current caps, and starts to use it.
 Status make_plan(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   Gpu::Scope scope(state.host.gpu);
@@ -105,7 +105,7 @@ Status make_plan(GstCudaVisionFilter* self) {
       class_of(self)->make_plan(self, {state.video, state.host.backend(), settings.region, state.processor.get(),
                                        state.host.gpu, state.data.get(), state.kept, state.run.fitted});
   if (!plan.ok()) return plan.error();
-  if (Status status = state.host.finish_work(); !status.ok()) return status;  // before the former plan ends
+  if (Status status = state.host.finish_work(); !status.ok()) return status;  // before the previous plan ends
   state.processor = std::move(plan.value().processor);
   state.in_use = settings;
   state.own_shapes = std::move(shapes.value());
@@ -126,7 +126,7 @@ Status make_plan(GstCudaVisionFilter* self) {
 Status renew_plan(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   Status status;
-  do {  // again if other settings were committed meanwhile
+  do {  // repeated if other settings were committed meanwhile
     const bool changed = state.changed.exchange(false);
     status = make_plan(self);
     if (status.code() != Status::Code::settings || !state.run.has_worked) return status;
@@ -202,7 +202,7 @@ void commit(GstCudaVisionFilter* self) {
     for_each_settings(self, [](SettingsMachine& machine) { machine.commit(); });
     state.changed = true;
   }
-  // The caps of data can depend on settings.
+  // The caps of data may depend on settings.
   if (state.sends_data) gst_base_transform_reconfigure_src(GST_BASE_TRANSFORM(self));
 }
 
@@ -223,7 +223,7 @@ void get_property(GObject* object, guint id, GValue* value, GParamSpec*) {
   state.host.get_property(id - PROP_HOST, value);
 }
 
-/// The default of qos, which the properties of g_object_new() then overrule.
+/// Sets the default of qos, which properties passed to g_object_new() then override.
 void constructed(GObject* object) {
   gst_base_transform_set_qos_enabled(GST_BASE_TRANSFORM(object), !class_of(object)->examines);
   object_class()->constructed(object);

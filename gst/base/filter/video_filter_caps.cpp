@@ -93,7 +93,7 @@ gboolean get_unit_size(GstBaseTransform*, GstCaps* caps, gsize* size) {
 
 namespace {
 
-/// Asks upstream for more buffers than the pool in the query has, because frames wait in this element.
+/// Asks upstream for more buffers than the pool in the query has, because frames may wait in this element.
 void ask_for_more_buffers(GstQuery* query, guint held) {
   if (held == 0 || gst_query_get_n_allocation_pools(query) == 0) return;
   GstBufferPool* pool;
@@ -106,12 +106,12 @@ void ask_for_more_buffers(GstQuery* query, guint held) {
 
 gboolean answer_allocation(GstBaseTransform* trans, GstQuery* decide_query, GstQuery* query) {
   GstCudaVisionFilter* self = as_filter(trans);
-  // Without a decide_query frames pass through, and the base class has asked downstream.
+  // Without a decide_query, frames pass through, and the base class has asked downstream.
   const bool asked = base_class()->propose_allocation(trans, decide_query, query);
   if (!decide_query && self->state->host.uses_cuda()) self->state->host.gpu.learn_handover(asked ? query : nullptr);
   if (decide_query ? !asked : asked && gst_query_get_n_allocation_pools(query) > 0) return asked;
   if (!self->state->host.propose_pool(query)) return FALSE;
-  if (decide_query) self->state->host.accept_frames(query);  // else downstream has said what it takes
+  if (decide_query) self->state->host.accept_frames(query);  // otherwise downstream has answered
   return TRUE;
 }
 
@@ -119,7 +119,7 @@ gboolean answer_allocation(GstBaseTransform* trans, GstQuery* decide_query, GstQ
 
 gboolean propose_allocation(GstBaseTransform* trans, GstQuery* decide_query, GstQuery* query) {
   if (!answer_allocation(trans, decide_query, query)) return FALSE;
-  if (!decide_query) ask_for_more_buffers(query, depth_of(as_filter(trans)));  // frames pass, and may wait here
+  if (!decide_query) ask_for_more_buffers(query, depth_of(as_filter(trans)));  // frames pass through, and may wait here
   return TRUE;
 }
 
@@ -138,7 +138,7 @@ gboolean decide_allocation(GstBaseTransform* trans, GstQuery* query) {
 
 namespace {
 
-/// Changes to the CUDA context of an incoming frame, if it is not ours.
+/// Switches to the CUDA context of an incoming frame, if it is not ours.
 Status follow_context(GstCudaVisionFilter* self, GstBuffer* buffer) {
   FilterState& state = *self->state;
   if (!state.host.follows(buffer)) return {};
@@ -156,7 +156,7 @@ Status follow_context(GstCudaVisionFilter* self, GstBuffer* buffer) {
   return renew_plan(self);
 }
 
-/// Whether kernels cannot write to an outgoing frame, or the frame is not in the memory that its caps promise.
+/// Whether kernels cannot write to an output frame, or the frame is not in the memory that its caps promise.
 bool is_in_wrong_memory(const FilterState& state, GstBuffer* frame) {
   return state.host.uses_cuda() && (Gpu::is_device_buffer(frame) ? state.host.gpu.is_foreign(frame) : state.to_device);
 }
@@ -179,14 +179,14 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
   const GstFlowReturn flow = base_class()->prepare_output_buffer(trans, inbuf, outbuf);
   if (flow != GST_FLOW_OK) return flow;
   if (gst_base_transform_is_passthrough(trans)) {
-    // The memory of the frame stays shared; metas are added to our own buffer.
+    // The memory of the frame stays shared; metas are added to a separate buffer.
     if (state.processor->adds_metas() && !gst_buffer_is_writable(inbuf)) *outbuf = gst_buffer_copy(inbuf);
     return flow;
   }
   if (!is_in_wrong_memory(state, *outbuf)) return flow;
 
-  // The pool still belongs to the former CUDA context, or there is no pool because frames passed through until now.
-  // GstBaseTransform decides on a pool again before the next frame; this frame comes from elsewhere.
+  // The pool still belongs to the previous CUDA context, or there is no pool because frames passed through until now.
+  // GstBaseTransform chooses a pool again before the next frame; this frame is allocated separately.
   gst_clear_buffer(outbuf);
   const auto caps = owned(gst_pad_get_current_caps(trans->srcpad));
   *outbuf = caps ? state.host.gpu.new_device_frame(caps.get()).release() : nullptr;

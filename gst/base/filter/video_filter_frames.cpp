@@ -11,23 +11,22 @@ namespace {
 struct Processed {
   Transfer::State state;
   std::uint64_t ticket;
-  std::unique_ptr<FrameBuffer> output;  // nullptr if the frame passes through, or data goes out
+  std::unique_ptr<FrameBuffer> output;  // nullptr if the frame passes through, or data is sent
 };
 
 FrameTimes times_of(GstBaseTransform* trans, GstBuffer* buffer) {
   FrameTimes times;
   times.timestamp = GST_BUFFER_PTS(buffer);
   times.duration = GST_BUFFER_DURATION(buffer);
-  if (trans->segment.format == GST_FORMAT_TIME) {  // GStreamer cannot convert others, such as bytes of a file
+  if (trans->segment.format == GST_FORMAT_TIME) {  // GStreamer cannot convert other formats, such as bytes of a file
     times.stream_time = gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, times.timestamp);
     times.running_time = gst_segment_to_running_time(&trans->segment, GST_FORMAT_TIME, times.timestamp);
   }
   return times;
 }
 
-/// Runs the processor on a frame. If the frame passes through, `inbuf` and `outbuf` share their memory, or are the
-/// same.
-/// Errors: frame, if the incoming frame does not fit its caps; resource.
+/// Runs the processor on a frame. If the frame passes through, `inbuf` and `outbuf` share their memory, or are the same
+/// buffer. Errors: frame, if the incoming frame does not match its caps; resource.
 Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf, GstBuffer* outbuf,
                           const FrameTimes& times) {
   FilterState& state = *self->state;
@@ -38,7 +37,7 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
   std::unique_ptr<FrameBuffer> out;
   if (!gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self)) && !state.data) {
     out = std::make_unique<FrameBuffer>(transfer, outbuf, state.video, GST_MAP_WRITE);
-    // The next output frame would also fail, so this is not an error of this frame alone.
+    // The next output frame would fail too, so this is not an error of this frame alone.
     if (!out->status().ok())
       return Status::resource("cannot write to a buffer of the output pool: " + out->status().message());
   }
@@ -49,7 +48,7 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
   frame.passes = !out && !state.data;
   frame.complete = reads_results && (state.data || processor.adds_metas() || !keeps_results);
   frame.named = reads_results;
-  // The base class itself must push a frame that it marks as a discontinuity.
+  // The base class must itself push a frame that it marks as a discontinuity.
   frame.may_wait = depth_of(self) > 0 && !state.at_discont && (!reads_results || keeps_results);
   const std::uint64_t number = ++state.frames;
   const auto submitted = transfer.run(frame, [&]() -> Status {
@@ -71,8 +70,7 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
   return Processed{submitted.value(), transfer.ticket(), std::move(out)};
 }
 
-/// Reports a processed frame now, or arranges that it is reported later.
-/// Decides whether it waits in this element. Errors: resource.
+/// Reports a processed frame now or later. Decides whether it waits in this element. Errors: resource.
 Status report_or_hold(GstCudaVisionFilter* self, Processed processed, GstBuffer* outbuf, const FrameTimes& times) {
   FilterState& state = *self->state;
   const bool finished = processed.state == Transfer::State::finished;
@@ -90,11 +88,11 @@ Status report_or_hold(GstCudaVisionFilter* self, Processed processed, GstBuffer*
 
 }  // namespace
 
-/// The base class calls this first for each frame, before it asks for passthrough mode and for an output buffer.
+/// The base class calls this function first for each frame, before it asks for passthrough mode and an output buffer.
 void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
-  // The frames that wait come before one that is marked as a discontinuity.
+  // Frames that wait are pushed before a frame that is marked as a discontinuity.
   state.at_discont = std::exchange(state.skipped, true) || state.run.dropped > 0 || GST_BUFFER_IS_DISCONT(buffer);
   if (state.at_discont) push_held(self);
   const std::lock_guard lock(state.processing);
@@ -107,7 +105,8 @@ void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
 
 namespace {
 
-/// Drops a frame that does not fit its caps. Warns at the first one in a row; a stream of such frames is an error.
+/// Drops a frame that does not match its caps. Warns about the first of consecutive frames; a stream of such frames is
+/// an error.
 GstFlowReturn drop(GstCudaVisionFilter* self, const Status& status) {
   FilterState& state = *self->state;
   state.run.misfit = status.message();
@@ -154,7 +153,7 @@ void pass_gap(GstBaseTransform* trans, GstEvent* event) {
   const std::lock_guard lock(state.processing);
   if (!state.processor || !GST_CLOCK_TIME_IS_VALID(running_time)) return;
   const Gpu::Scope scope(state.host.gpu);
-  // Else the next frame fails.
+  // If this fails, the next frame reports the error.
   if (complete_until(self, 0).ok()) state.processor->passed(running_time, GST_ELEMENT(self));
 }
 
@@ -173,7 +172,7 @@ gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
     interrupt(as_filter(trans), Interruption::eos);
     finish_work(as_filter(trans));
     FilterState& state = state_of(trans);
-    if (state.run.dropped > 0 && !state.run.fitted_one)  // else a short stream ends in silence
+    if (state.run.dropped > 0 && !state.run.fitted_one)  // otherwise a short stream would end silently
       state.host.post_error(too_many_misfits(state.run.dropped, state.run.misfit));
   }
   return base_class()->sink_event(trans, event);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// GstCudaVisionFilter: frames that wait in the element until the GPU has done their work, while it works on the next
+// GstCudaVisionFilter: frames that wait in the element until the GPU has done their work, while it processes the next
 // frames (async-depth).
 //
 //   async-depth=2   in 1   in 2   in 3, out 1   in 4, out 2 …   at EOS and before other events: out 3, out 4
-//                                                               a live stream stalls: each when its latency has passed
+//                                                               a live stream stalls: each frame after its latency
 #include <algorithm>
 #include <chrono>
 
@@ -12,7 +12,7 @@
 namespace cudavision::video_filter {
 namespace {
 
-/// Whether frames cannot go on before their work is done.
+/// Whether frames cannot be pushed before their work is done.
 bool frames_need_completion(GstCudaVisionFilter* self) {
   const FilterState& state = *self->state;
   const Processor& processor = *state.processor;
@@ -21,7 +21,7 @@ bool frames_need_completion(GstCudaVisionFilter* self) {
   return !state.to_device || !state.host.gpu.may_hand_over();
 }
 
-/// The oldest frame that waits, after its work is done. Errors: resource.
+/// Takes the oldest waiting frame, after its work is done. Errors: resource.
 Result<Owned<GstBuffer>> take_oldest(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   const GstBuffer* oldest = state.held.front().buffer.get();
@@ -45,12 +45,12 @@ guint depth_of(GstCudaVisionFilter* self) {
 
 namespace {
 
-/// The time at which the oldest waiting frame has waited for the reported latency.
+/// The time at which the oldest waiting frame has waited as long as the reported latency.
 Deadline::Clock::time_point due(const FilterState& state) {
   return state.held.front().arrived + std::chrono::nanoseconds(state.latency.load());
 }
 
-/// Pushes the frames that wait in this element: all, or those that are due.
+/// Pushes the frames that wait in this element: all of them, or only those that are due.
 GstFlowReturn push_frames(GstCudaVisionFilter* self, bool all) {
   FilterState& state = *self->state;
   GstFlowReturn flow = GST_FLOW_OK;
@@ -67,16 +67,16 @@ GstFlowReturn push_frames(GstCudaVisionFilter* self, bool all) {
   }
 }
 
-/// The time at which the oldest frame is pushed even if no other frame came: a live camera may stall, or be slower than
-/// its caps say. No value: never.
+/// The time at which the oldest frame is pushed even if no other frame arrives: a live camera may stall, or be slower
+/// than its caps say. No value: never.
 Deadline::Time next_deadline(const FilterState& state) {
   if (!state.live || state.held.empty() || state.latency == 0) return {};
   return due(state);
 }
 
-/// In the thread of the deadline: pushes frames if no other frame came in time, and returns the next deadline. The lock
-/// prevents upstream from sending anything meanwhile. This function does not wait for the lock, because the thread that
-/// has it may be stopping the element and waiting for this thread.
+/// In the thread of the deadline: pushes frames if no other frame arrived in time, and returns the next deadline. The
+/// stream lock prevents upstream from sending anything meanwhile. This function does not wait for the lock, because the
+/// thread that holds it may be stopping the element and waiting for this thread.
 Deadline::Time push_due(GstCudaVisionFilter* self) {
   GstPad* const sink = GST_BASE_TRANSFORM_SINK_PAD(self);
   if (!GST_PAD_STREAM_TRYLOCK(sink)) return Deadline::Clock::now() + std::chrono::milliseconds(1);
@@ -133,8 +133,8 @@ void check_times(GstCudaVisionFilter* self) {
   if (gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query.get()))
     gst_query_parse_latency(query.get(), &live, nullptr, nullptr);
   state.live = bool(live);
-  // Without a framerate nobody knows when the next frame of a live stream arrives,
-  // so a frame that waits for it may be too late.
+  // Without a framerate, the arrival of the next frame of a live stream is unknown, so a frame that waits for it may be
+  // too late.
   state.in_time = !live || GST_CLOCK_TIME_IS_VALID(time_between_frames(state.video));
 }
 
@@ -152,7 +152,7 @@ void add_latency(FilterState& state, GstQuery* query) {
   gboolean live;
   GstClockTime min, max;
   gst_query_parse_latency(query, &live, &min, &max);
-  state.live = bool(live);  // upstream may not have known it when the caps came
+  state.live = bool(live);  // upstream may not have known this when the caps arrived
   gst_query_set_latency(query, live, min + latency, GST_CLOCK_TIME_IS_VALID(max) ? max + latency : max);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The parts of GstCudaVisionFilter, shared by the files video_filter*.cpp only.
+// The parts of GstCudaVisionFilter, shared only by the files video_filter*.cpp.
 #pragma once
 
 #include <atomic>
@@ -28,12 +28,12 @@ struct FilterSettings {
   std::string roi_type, regions;
 };
 
-/// A frame whose work the GPU may not have done yet.
+/// A frame whose work the GPU may not have finished.
 struct PendingFrame {
   std::uint64_t number, ticket;
   FrameTimes times;
   bool reported;                        // the processor need not be told when the work is done
-  GstBuffer* held = nullptr;            // the outgoing buffer, if it waits in this element; it is in FilterState::held
+  GstBuffer* held = nullptr;            // the output buffer, if it waits in this element; also in FilterState::held
   std::unique_ptr<FrameBuffer> mapped;  // the mapping of that buffer, while a copy writes it
 };
 
@@ -48,48 +48,48 @@ struct FilterState {
 
   ElementBackend host;
   SettingsOf<FilterSettings> settings;  // under the object lock
-  // Set by any thread, under the object lock together with a commit; cleared by the streaming thread:
+  // Set by any thread, under the object lock, together with a commit; cleared by the streaming thread:
   std::atomic<bool> changed{false};     // settings were committed since the last plan was made
-  std::atomic<bool> sends_data{false};  // whether `data` is set, for any thread
+  std::atomic<bool> sends_data{false};  // whether `data` is set; for any thread
 
   /// Locked by the thread that uses the members below: the streaming thread (except while it pushes frames and events),
-  /// the poller, or the thread of the deadline. The deadline itself is for the streaming thread,
-  /// and for the thread that stops the element.
+  /// the poller, or the thread of the deadline. Only the streaming thread and the thread that stops the element use the
+  /// deadline itself.
   std::recursive_mutex processing;
   GstVideoInfo video;
-  Owned<GstCaps> data;       // caps of the output, if it is not video
+  Owned<GstCaps> data;       // caps of the output, if the output is not video
   bool same_memory = false;  // both sides use the same kind of memory
   bool to_device = false;    // output frames are in CUDA memory
   std::unique_ptr<Processor> processor;
   std::shared_ptr<void> kept;  // data that processors share until the element stops
   FilterSettings in_use;       // the settings of the base class when `processor` was made
-  Region own_shapes;           // of the property regions; without a mode
+  Region own_shapes;           // shapes of the property `regions`; without a mode
   Staging input_staging, output_staging;
-  std::uint64_t frames = 0;  // that were submitted
+  std::uint64_t frames = 0;  // number of submitted frames
   std::deque<PendingFrame> pending;
-  std::optional<Polled> reporter;  // reports frames if no frame follows; made when the first frame goes on early
+  std::optional<Polled> reporter;  // reports frames if no frame follows; made when first needed
 
-  // From the start to the next one:
+  // Reset at each start:
   struct Run {
     bool has_worked = false;       // a plan was made
     std::string advice;            // the advice of the plan in use
-    std::string unused, left_out;  // the warnings about settings of the region that have no effect, and about shapes
+    std::string unused, left_out;  // warnings about region settings without effect, and about shapes
     std::set<std::string> fitted;  // see ShapeFitting
-    Status renewed;                // the result of making a plan for the frame that is being processed
-    guint dropped = 0;             // the last frames that were dropped, because they did not fit their caps
-    std::string misfit;            // why the last one was dropped
-    bool fitted_one = false;       // a frame fitted its caps
+    Status renewed;                // the result of making a plan for the current frame
+    guint dropped = 0;   // number of consecutive frames that were just dropped because they did not match their caps
+    std::string misfit;  // why the last frame was dropped
+    bool fitted_one = false;  // a frame has matched its caps
   } run;
 
   // Frames that wait in this element (async-depth):
   std::deque<HeldFrame> held;            // the oldest first
-  std::optional<Deadline> deadline;      // for the oldest one of a live stream; made when the first one waits
-  bool holds_last = false;               // the frame that was just processed is to wait
+  std::optional<Deadline> deadline;      // for the oldest frame of a live stream; made when the first frame waits
+  bool holds_last = false;               // the frame just processed must wait
   bool skipped = false;                  // the last frame was not processed
-  bool at_discont = false;               // the base class marks the next frame that it pushes as a discontinuity
-  std::atomic<bool> live{false};         // frames come in real time, and may stop coming
+  bool at_discont = false;               // the base class marks the next frame it pushes as a discontinuity
+  std::atomic<bool> live{false};         // frames arrive in real time, and may stop arriving
   bool in_time = false;                  // frames may wait: they arrive at a known rate, or the stream is not live
-  std::atomic<GstClockTime> latency{0};  // of the waiting; for any thread
+  std::atomic<GstClockTime> latency{0};  // the latency that waiting adds; for any thread
 
   void reset_staging() {
     input_staging.reset();
@@ -101,36 +101,36 @@ namespace video_filter {
 
 inline FilterState& state_of(gpointer object) { return *as_filter(object)->state; }
 inline GstCudaVisionFilterClass* class_of(gpointer object) { return as_filter_class(G_OBJECT_GET_CLASS(object)); }
-/// GstBaseTransform's own functions.
+/// The functions of GstBaseTransform.
 GstBaseTransformClass* base_class();
 
-/// Makes a plan from the committed settings. If frames have flowed before, settings that cannot work are reported and
+/// Makes a plan from the committed settings. Once frames have flowed, settings that do not work are reported and
 /// replaced by the last ones that did.
 Status renew_plan(GstCudaVisionFilter* self);
 /// Waits until the GPU has done all work, and posts an error if some of it failed.
 void finish_work(GstCudaVisionFilter* self);
-/// Tells the processor, if there is one, that a run of frames ends.
+/// Tells the processor, if there is one, that a run of frames has ended.
 void interrupt(GstCudaVisionFilter* self, Interruption why);
 
 // video_filter_reports.cpp
 /// Calls the processor's finished() for a frame.
 void report(GstCudaVisionFilter* self, GstBuffer* outbuf, std::uint64_t number, const FrameTimes& times);
-/// Adds a frame to the pending ones. It is reported when its work is done.
+/// Adds a pending frame. It is reported when its work is done.
 void add_pending(GstCudaVisionFilter* self, PendingFrame frame);
 /// Waits until at most `most_left` frames are pending, and reports the others. Errors: resource, if the GPU failed;
 /// then no frame is left, neither pending nor held.
 Status complete_until(GstCudaVisionFilter* self, std::size_t most_left);
 
 // video_filter_held.cpp
-/// Frames of the current plan that wait in this element; 0: frames go on as soon as they can.
+/// The number of frames of the current plan that wait in this element; 0: frames are pushed as soon as possible.
 guint depth_of(GstCudaVisionFilter* self);
-/// Pushes all frames that wait in this element. For the streaming thread, not to be called while `processing` is held.
+/// Pushes all frames that wait in this element. Called by the streaming thread, without holding `processing`.
 GstFlowReturn push_held(GstCudaVisionFilter* self);
-/// Finds out whether and how long frames can wait in this element, from the caps in use.
+/// Determines from the caps in use whether and how long frames can wait in this element.
 void check_times(GstCudaVisionFilter* self);
 /// Posts a message if the latency of this element has changed.
 void update_latency(GstCudaVisionFilter* self);
-/// Adds the latency of this element to an answered query, which also says whether upstream is live.
+/// Adds the latency of this element to an answered query. The query also tells whether upstream is live.
 void add_latency(FilterState& state, GstQuery* query);
 GstFlowReturn generate_output(GstBaseTransform* trans, GstBuffer** outbuf);
 
@@ -153,16 +153,16 @@ GstFlowReturn transform_ip(GstBaseTransform* trans, GstBuffer* buffer);
 // video_filter_regions.cpp
 gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf);
 gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf);
-/// The part of a frame to process, by the settings in use.
+/// The part of a frame to process, according to the settings in use.
 Region region_of(const FilterState& state, GstBuffer* buffer);
-/// The shapes of the property regions in a frame; none with region=frame. `left_out` becomes a warning about the shapes
+/// The shapes of the property `regions` in a frame; none with region=frame. `left_out` becomes a warning about shapes
 /// that have no effect since the size changed. Errors: settings, if a polygon leaves the frame; with `closed` also if a
-/// shape has no effect, because something that should be hidden would show.
+/// shape has no effect, because something that should be hidden would be visible.
 Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& video, bool closed,
                           std::set<std::string>& fitted, std::string& left_out);
-/// Makes the checks of the property regions that do not depend on the frame. Errors: settings.
+/// Checks the property `regions` as far as the checks do not depend on the frame. Errors: settings.
 Status check_shapes(const FilterSettings& settings);
-/// A sentence about settings of the region that have no effect; else empty.
+/// A sentence about region settings that have no effect; otherwise empty.
 std::string unused_shapes(const FilterSettings& settings);
 
 }  // namespace video_filter

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// GstCudaVisionFilter: metas, and the shapes that make the region of a frame.
+// GstCudaVisionFilter: metas, and the shapes that form the region of a frame.
 //
 //   GstVideoRegionOfInterestMeta ─┐  boxes of the uncropped      region-margin    region-shape
 //   GstAnalyticsODMtd ────────────┴─ frame, of type roi-type ─▶ grown boxes ──▶ rectangles, ellipses ─┐
-//   regions (the property) ───────── shapes in the picture, used as they are written ─────────────────┴─▶ Region: all
+//   regions (the property) ───────── shapes in the picture, used as written ──────────────────────────┴─▶ Region: all
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -26,21 +26,20 @@ void for_each_roi(GstBuffer* buffer, F&& f) {
     f(reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta));
 }
 
-/// A box of an uncropped frame, in pixels of the picture that is cropped at `origin`. It may reach beyond the picture,
-/// which is never larger than the limits.
+/// A box of an uncropped frame, in pixels of the picture that is cropped at `origin`. The box may extend beyond the
+/// picture, and is limited to sizes that no picture exceeds.
 Rect in_picture(gint64 x, gint64 y, gint64 width, gint64 height, CropOrigin origin) {
   const auto limited = [](gint64 value) { return int(CLAMP(value, -(1 << 20), 1 << 20)); };
   const int left = limited(x - origin.x), top = limited(y - origin.y);
   return {left, top, limited(x - origin.x + width) - left, limited(y - origin.y + height) - top};
 }
-/// Detectors write a box that begins left of or above the frame with a negative number, which the meta holds modulo
-/// 2³².
+/// If a box begins left of or above the frame, detectors write a negative number, which the meta stores modulo 2³².
 Rect in_picture(const GstVideoRegionOfInterestMeta* roi, CropOrigin origin) {
   return in_picture(gint(roi->x), gint(roi->y), roi->w, roi->h, origin);
 }
 
-/// Calls f(type, box) with the boxes that the metas of a buffer hold, in pixels of its picture. A detector that adds
-/// both kinds of metas gives each box twice, which makes no difference to the region.
+/// Calls f(type, box) with the boxes in the metas of a buffer, in pixels of its picture. If a detector adds both kinds
+/// of metas, each box comes twice, which does not change the region.
 template <typename F>
 void for_each_box(GstBuffer* buffer, F&& f) {
   const CropOrigin origin = crop_origin(buffer);
@@ -59,7 +58,7 @@ void for_each_box(GstBuffer* buffer, F&& f) {
 #endif
 }
 
-/// Adds a share of a box on every side.
+/// Enlarges a box by a share of its size on every side.
 Rect grown(const Rect& box, double margin) {
   const int across = int(std::lround(box.width * margin)), down = int(std::lround(box.height * margin));
   return {box.x - across, box.y - down, box.width + 2 * across, box.height + 2 * down};
@@ -85,7 +84,7 @@ bool add_moved_object(GstAnalyticsRelationMeta* meta, const GstAnalyticsODMtd* o
 #endif
 }
 
-/// Adds a copy of analytics metadata to the meta of another buffer, as the meta's own transform function does.
+/// Adds a copy of analytics metadata to the meta of another buffer, as the meta's transform function does.
 bool add_copy(GstBuffer* outbuf, GstAnalyticsRelationMeta* meta, GstBuffer* inbuf, const GstAnalyticsMtd& from,
               GstAnalyticsMtd* added) {
   const auto* impl = reinterpret_cast<const GstAnalyticsMtdImpl*>(gst_analytics_mtd_get_mtd_type(&from));
@@ -99,12 +98,12 @@ bool add_copy(GstBuffer* outbuf, GstAnalyticsRelationMeta* meta, GstBuffer* inbu
 }
 
 /// Adds the contents of an uncropped frame's meta to the buffer of the cropped picture: detections at their positions
-/// in the picture, all other metadata unchanged, and the relations between them. A meta cannot be changed afterwards:
-/// there is no function that moves a detection.
+/// in the picture, all other metadata unchanged, and the relations between them. The contents must be moved while they
+/// are copied: no function moves a detection in a meta.
 void add_moved(GstBaseTransform* trans, GstBuffer* outbuf, GstAnalyticsRelationMeta* from, GstBuffer* inbuf) {
   const CropOrigin origin = crop_origin(inbuf);
   const auto length = guint(gst_analytics_relation_get_length(from));
-  std::vector<std::optional<guint>> ids(length);  // of the metadata in the new meta
+  std::vector<std::optional<guint>> ids(length);  // ids of the metadata in the new meta
   GstAnalyticsRelationMeta* to = gst_buffer_add_analytics_relation_meta(outbuf);
   for (guint id = 0; id < length; ++id) {
     GstAnalyticsMtd mtd, added;
@@ -135,9 +134,9 @@ void add_moved(GstBaseTransform* trans, GstBuffer* outbuf, GstAnalyticsRelationM
 gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf) {
   // Video metas do not apply to tables.
   if (state_of(trans).data) return base_class()->transform_meta(trans, outbuf, meta, inbuf);
-  // Format and size stay the same, so all metas stay valid. (The base class drops metas that describe memory.) The crop
-  // is the exception: it is applied, and metadata with a position in the frame move with it. copy_metadata() moves
-  // regions of interest, because these can be changed.
+  // Format and size stay the same, so all metas stay valid. (The base class drops metas that describe memory.) The
+  // exception is the crop: it is applied, and metadata with a position in the frame are moved. copy_metadata() moves
+  // regions of interest, because they can be changed later.
   if (meta->info->api == GST_VIDEO_CROP_META_API_TYPE) return FALSE;
 #if CUDAVISION_HAVE_ANALYTICS
   if (meta->info->api == GST_ANALYTICS_RELATION_META_API_TYPE && gst_buffer_get_video_crop_meta(inbuf)) {
@@ -150,7 +149,7 @@ gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* met
 
 namespace {
 
-/// Moves regions of interest with the crop at `origin` into a picture. Removes those that the crop excludes.
+/// Moves regions of interest into a picture that is cropped at `origin`. Removes those outside the picture.
 void move_rois(GstBuffer* buffer, CropOrigin origin, const GstVideoInfo& video) {
   const Rect picture{0, 0, GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)};
   std::vector<GstMeta*> excluded;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// GstCudaVisionFilter: frames whose work the GPU may not have done yet, and their results, which arrive later.
+// GstCudaVisionFilter: frames whose work the GPU may not have finished, and their results, which arrive later.
 //
 //   streaming thread   submit 1, push 1   submit 2, push 2   submit 3, push 3 …
 //   GPU                      1 ............... 2 ............... 3
@@ -9,7 +9,7 @@
 namespace cudavision::video_filter {
 namespace {
 
-/// Ends the oldest pending frame. Its work must be done.
+/// Completes the oldest pending frame, whose work is done.
 void complete_oldest(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   PendingFrame frame = std::move(state.pending.front());
@@ -18,8 +18,8 @@ void complete_oldest(GstCudaVisionFilter* self) {
   if (!frame.reported) report(self, frame.held, frame.number, frame.times);
 }
 
-/// Called if the GPU failed: nothing more is reported. Frames that wait stay pending,
-/// and fail when they would be pushed.
+/// Called if the GPU failed: nothing more is reported. Waiting frames stay pending, and fail when they are to be
+/// pushed.
 void fail_pending(FilterState& state) {
   while (!state.pending.empty() && !state.pending.front().held) state.pending.pop_front();
 }
@@ -36,7 +36,7 @@ void report_done(GstCudaVisionFilter* self) {
   }
 }
 
-/// For the poller. Returns whether frames are left to report.
+/// Called by the poller. Returns whether frames are left to report.
 bool poll(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   const std::unique_lock lock(state.processing, std::try_to_lock);

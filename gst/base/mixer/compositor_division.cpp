@@ -14,7 +14,7 @@ namespace cudavision::video_mixer {
 
 namespace {
 
-/// Runs ORC's opcode div255w, which compositor uses, on 128. It rounds to the nearest before ORC 0.4.39 (1)
+/// Runs ORC's opcode div255w, which compositor uses, on 128. It rounds to the nearest integer before ORC 0.4.39 (1),
 /// and down since then (0).
 std::int16_t divide_128_by_255() {
   constexpr int count = 64;  // enough for the vectorised part of the compiled loop

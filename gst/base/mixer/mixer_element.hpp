@@ -19,7 +19,7 @@ struct SettledInput : MixerInput {
 /// A GStreamer element that mixes its sink pads into one picture, described by a struct E. E has the members that
 /// SettledObject and set_metadata() require, and
 ///   static constexpr const char* element_name;
-///   struct Pad { … };                                            describes the sink pads, as SettledObject asks
+///   struct Pad { … };                                            describes the sink pads, as SettledObject requires
 ///   using Inputs = std::vector<SettledInput<Pad::Settings>>;     the sink pads, the lowest first
 ///   static void apply(GstAggregator*, const Settings&);          called after each commit, without the object lock
 ///   static PictureSize natural_size(const Settings&, const Inputs&, int par_n, int par_d);
@@ -39,7 +39,7 @@ class MixerElement {
 
  private:
   struct Settings final : MixerSettings {
-    /// Needs the object lock.
+    /// The caller holds the object lock.
     Settings(GstCudaVisionMixer* self, const std::vector<MixerInput>& pads) : own(Object::settings(self).committed()) {
       for (const MixerInput& pad : pads) inputs.push_back({pad, Pad::committed(pad.pad)});
     }

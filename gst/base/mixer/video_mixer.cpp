@@ -34,7 +34,7 @@ Inputs::Inputs(GstCudaVisionMixer* self, const ObjectLock&) {
     GstVideoInfo video = GST_VIDEO_AGGREGATOR_PAD(pad)->info;
     replace_meaningless_numbers(video);
     // gst_aggregator_pad_is_inactive() aborts if the pad has no parent. A pad loses its parent only after it has left
-    // the list of the element, so under the object lock it has one.
+    // the list of the element, so it has a parent while the object lock is held.
     const bool inactive = gst_aggregator_pad_is_inactive(GST_AGGREGATOR_PAD(pad));
     held_.push_back(new_reference(GST_PAD(pad)));
     list_.push_back({pad, video, is_set(video), inactive});
@@ -103,21 +103,21 @@ namespace {
 
 // Pads ----------------------------------------------------------------------------------------------------------------
 
-/// Drops a frame that ends after the largest time, because the base class would abort. Called in the upstream thread.
+/// Drops a frame that ends after the largest possible time: the base class would abort. Runs in the upstream thread.
 GstPadProbeReturn drop_endless(GstPad* pad, GstPadProbeInfo* info, gpointer) {
   const GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
   const guint64 pts = GST_BUFFER_PTS(buffer), duration = GST_BUFFER_DURATION(buffer), most = G_MAXINT64;
   const bool endless =
       GST_CLOCK_TIME_IS_VALID(pts) && (pts > most || (GST_CLOCK_TIME_IS_VALID(duration) && duration > most - pts));
   const auto element = owned(gst_pad_get_parent_element(pad));
-  // One warning for a series of such frames.
+  // Warns once for a series of such frames.
   if (element && std::exchange(as_mixer_pad(pad)->state->endless, endless) < endless)
     GST_ELEMENT_WARNING(element.get(), STREAM, FORMAT,
-                        ("%s: a frame is left out: it ends beyond 2^63 ns", GST_OBJECT_NAME(pad)), (nullptr));
+                        ("%s: a frame is skipped: it ends beyond 2^63 ns", GST_OBJECT_NAME(pad)), (nullptr));
   return endless ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
 }
 
-/// The numbers of sink pads that exist or are being added, under the object lock.
+/// Whether a sink pad with this number exists or is being added. Called under the object lock.
 bool has_number(GstElement* element, guint number) {
   const std::string name = "sink_" + std::to_string(number);
   const auto same = [&](gconstpointer pad) { return name == GST_OBJECT_NAME(pad); };
@@ -126,7 +126,7 @@ bool has_number(GstElement* element, guint number) {
   return state_of(element).requested.count(number) > 0;
 }
 
-/// The number in the name of a pad, as the base class reads it; none: the element chooses it.
+/// The number in the name of a pad, as the base class reads it. No value: the element chooses the number.
 std::optional<guint> number_in(const gchar* name) {
   if (!name || !g_str_has_prefix(name, "sink_") || !g_ascii_isdigit(name[5])) return {};
   gchar* end;
@@ -134,7 +134,7 @@ std::optional<guint> number_in(const gchar* name) {
   return *end == 0 ? std::optional(guint(number)) : std::nullopt;
 }
 
-/// Takes a free number for a new pad, which `number` asks for if it has a value. Errors: settings.
+/// Reserves a number for a new pad: `number`, if it has a value, or a free one. Errors: settings.
 Result<guint> take_number(GstElement* element, std::optional<guint> number) {
   MixerState& state = state_of(element);
   const ObjectLock lock(element);
@@ -154,7 +154,7 @@ Result<guint> take_number(GstElement* element, std::optional<guint> number) {
   return *number;
 }
 
-/// The base class would go on with a pad that cannot be added because its name is taken, after it was freed.
+/// If a pad cannot be added because its name is taken, the base class would continue to use it after it was freed.
 GstPad* request_new_pad(GstElement* element, GstPadTemplate* templ, const gchar* name, const GstCaps* caps) {
   const auto number = take_number(element, number_in(name));
   if (!number.ok()) {

@@ -44,21 +44,21 @@ struct PictureSize {
   int width, height;
 };
 
-/// How to make an output picture, without the frames.
+/// How to make an output picture, apart from the frames.
 struct MixerLayout {
   blend::Background background;
   std::vector<blend::Pad> pads;  ///< one for each input; `src` and `color` are ignored
-  /// A sentence about settings that work but are rarely intended; posted as a warning when it changes. Empty: none.
+  /// A sentence about settings that work but are rarely intended, posted as a warning when it changes. Empty: none.
   std::string advice{};
 };
 
-/// The committed settings of a mixer and of its sink pads, all of the same moment: if an application changes one object
-/// after the other, these never contain a later change without an earlier one.
+/// The committed settings of a mixer and of its sink pads at one moment: if an application changes one object after
+/// another, these settings never contain a later change without an earlier one.
 class MixerSettings {
  public:
   virtual ~MixerSettings() = default;
 
-  /// The size of the output if downstream does not fix it, for pixels of this aspect ratio. 0 × 0: any size will do.
+  /// The size of the output for pixels of this aspect ratio, if downstream does not fix it. 0 × 0: any size.
   virtual PictureSize natural_size(int par_n, int par_d) const = 0;
   virtual MixerLayout lay_out(const GstVideoInfo& output) const = 0;
 };
@@ -67,7 +67,7 @@ struct GstCudaVisionMixerClass {
   GstVideoAggregatorClass parent_class;
 
   /// Copies the settings. `inputs` are the sink pads, the lowest first. Called under the object lock, which each change
-  /// of settings takes too; it takes the locks of the pads.
+  /// of settings also takes. Takes the locks of the pads.
   std::unique_ptr<MixerSettings> (*settings)(GstCudaVisionMixer* self, const std::vector<MixerInput>& inputs);
 };
 

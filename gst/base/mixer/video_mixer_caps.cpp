@@ -12,7 +12,7 @@ namespace cudavision::video_mixer {
 
 namespace {
 
-/// (transfer full) The caps of the template of a pad, in all memories that the element may use.
+/// (transfer full) The template caps of a pad, in all memories that the element may use.
 GstCaps* possible_caps(GstCudaVisionMixer* self, GstPad* pad) {
   return any_memory_caps(owned(gst_pad_get_pad_template_caps(pad)).get(), self->state->host.may_use_cuda());
 }
@@ -44,10 +44,10 @@ gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) 
   }
 }
 
-/// Answers allocation queries at once, in the upstream thread. The base class would queue them for the streaming
-/// thread, which uses a query after upstream has freed it if the pad is released meanwhile. The base class also refuses
-/// to answer before the streaming thread has taken the caps from the queue of the pad.
-/// The answer needs only the caps in the query.
+/// Answers allocation queries immediately, in the upstream thread. The base class would queue them for the streaming
+/// thread, which would use a query that upstream has freed if the pad is released meanwhile. The base class also
+/// refuses to answer before the streaming thread has taken the caps from the queue of the pad. The answer needs only
+/// the caps in the query.
 gboolean sink_query_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) {
   if (GST_QUERY_TYPE(query) != GST_QUERY_ALLOCATION) return base_class()->sink_query_pre_queue(agg, pad, query);
   if (!state_of(agg).host.propose_pool(query)) return FALSE;
@@ -62,12 +62,11 @@ gboolean src_query(GstAggregator* agg, GstQuery* query) {
 // Output caps ---------------------------------------------------------------------------------------------------------
 
 /// The caps that downstream accepts and this element can produce, in the order of downstream. They come from a separate
-/// query, because the base class's answer is in the order of the template, and downstream may have changed its answer
-/// since.
+/// query, because the base class's caps are in the order of the template, and downstream may have changed its answer.
 GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps*) {
   GstPad* src = GST_AGGREGATOR(vagg)->srcpad;
-  // Downstream may leave fields out (the element interlace leaves the framerate out), and the base class wants a subset
-  // of the template, so intersect with the template.
+  // Downstream may omit fields (the element interlace omits the framerate), and the base class wants a subset of the
+  // template. So intersect with the template.
   const auto wanted = owned(gst_pad_peer_query_caps(src, nullptr));
   GstCaps* both = filter_caps(possible_caps(as_mixer(vagg), src), wanted.get());
   if (gst_caps_is_empty(both)) state_of(vagg).host.check_memory_of_peer(src);
@@ -76,7 +75,7 @@ GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps*) {
 
 namespace {
 
-/// Restricts caps to those with this value of a field, if there are any; returns whether there are.
+/// Restricts caps to those with this value of a field, if there are any. Returns whether there are.
 template <typename... Value>
 bool prefer(GstCaps*& caps, const char* field, GType type, Value... value) {
   const auto wish = owned(gst_caps_new_simple("video/x-raw", field, type, value..., nullptr));
@@ -92,7 +91,7 @@ bool prefer_text(GstCaps*& caps, const char* field, const char* value) {
 
 gint64 area(const GstVideoInfo& video) { return gint64(GST_VIDEO_INFO_WIDTH(&video)) * GST_VIDEO_INFO_HEIGHT(&video); }
 
-/// The formats of the pads, the best first: formats with alpha come before others, then those with more pixels.
+/// The formats of the pads, the best first: formats with alpha precede others, then formats with more pixels.
 std::vector<GstVideoInfo> wanted_formats(const std::vector<MixerInput>& inputs) {
   std::vector<std::pair<gint64, GstVideoInfo>> by_area;
   for (const MixerInput& input : inputs) {
@@ -114,8 +113,7 @@ std::vector<GstVideoInfo> wanted_formats(const std::vector<MixerInput>& inputs) 
   return formats;
 }
 
-/// Chooses a format, if possible one of the pads' formats, and the colorimetry,
-/// chroma site and interlacing that go with it.
+/// Chooses a format, preferably one of the pads' formats, and the matching colorimetry, chroma site and interlacing.
 void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
   const std::vector<GstVideoInfo> wanted = wanted_formats(inputs);
   std::vector<const char*> names;
@@ -127,12 +125,12 @@ void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
   if (!names.empty())
     for (const char* name : {"RGBA", "BGRA", "ARGB", "ABGR", "RGBA64_LE", "ARGB64_LE"}) names.push_back(name);
   add(false);
-  if (names.empty()) names.push_back("NV12");  // no pad has caps yet: most elements accept it
+  if (names.empty()) names.push_back("NV12");  // no pad has caps yet: most elements accept NV12
   for (const char* name : names)
     if (prefer_text(caps, "format", name)) break;
   if (wanted.empty()) return;
 
-  // If downstream accepts none of these formats, its first one is used.
+  // If downstream accepts none of these formats, its first format is used.
   g_autoptr(GstStructure) first = gst_structure_copy(gst_caps_get_structure(caps, 0));
   gst_structure_fixate_field(first, "format");
   const char* name = gst_structure_get_string(first, "format");
@@ -150,7 +148,7 @@ void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
       prefer_text(caps, "chroma-site", site);
     }
   }
-  // Interlacing comes from the lowest pad: its frames also tell which field comes first.
+  // Interlacing comes from the lowest pad, whose frames also tell which field comes first.
   const GstVideoInfo& lowest = std::find_if(inputs.begin(), inputs.end(), [](const MixerInput& input) {
                                  return input.has_caps && !input.inactive;
                                })->video;
@@ -159,7 +157,7 @@ void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
     prefer_text(caps, "field-order", gst_video_field_order_to_string(GST_VIDEO_INFO_FIELD_ORDER(&lowest)));
 }
 
-/// The highest framerate of the pads; 25/1 if all of them are variable.
+/// The highest framerate of the pads; 25/1 if all are variable.
 std::pair<int, int> best_framerate(const std::vector<MixerInput>& inputs) {
   std::pair<int, int> best{0, 1};
   for (const MixerInput& input : inputs) {
@@ -170,7 +168,7 @@ std::pair<int, int> best_framerate(const std::vector<MixerInput>& inputs) {
   return best.first > 0 ? best : std::pair(25, 1);
 }
 
-/// Chooses values for the fields of `caps` if the pads or the settings have a preference.
+/// Chooses values for those fields of `caps` for which the pads or the settings have a preference.
 void choose_src_caps(GstCudaVisionMixer* self, GstCaps*& caps) {
   const Snapshot inputs(self);
   int par_n = 1, par_d = 1;
@@ -216,7 +214,7 @@ GstCaps* fixate_src_caps(GstAggregator* agg, GstCaps* caps) {
 gboolean negotiated_src_caps(GstAggregator* agg, GstCaps* caps) {
   GstVideoInfo video;
   if (!video_from_caps(video, caps)) return FALSE;
-  if (GST_VIDEO_INFO_FPS_N(&video) == 0) {  // the base class would compose the first moment again and again
+  if (GST_VIDEO_INFO_FPS_N(&video) == 0) {  // the base class would compose the same moment forever
     state_of(agg).host.post_error(
         Status::settings("the framerate downstream is 0/1 (variable): it must be a fixed one, because all pads are "
                          "composed at its frames"));
@@ -246,9 +244,9 @@ gboolean decide_allocation(GstAggregator* agg, GstQuery* query) {
 
 namespace {
 
-/// Changes to the CUDA context of the incoming frames, if some are in CUDA memory and none of them is in our context.
-/// (If frames are in several contexts, those in other contexts are copied.) Returns whether it did;
-/// the output must then be negotiated again.
+/// Switches to the CUDA context of the incoming frames, if some are in CUDA memory and none of these is in our context.
+/// (If frames are in several contexts, those in other contexts are copied.) Returns whether the context changed; the
+/// output must then be negotiated again.
 Result<bool> follow_context(GstCudaVisionMixer* self) {
   ElementBackend& host = self->state->host;
   GstBuffer* foreign = nullptr;

@@ -12,8 +12,8 @@ namespace cudavision::video_mixer {
 
 namespace {
 
-/// Whether the base class accepts this interlace mode: it must be the mode of the output,
-/// or of the other pads if there is no output yet.
+/// Whether the base class accepts this interlace mode: it must be the mode of the output or, if there is no output yet,
+/// of the other pads.
 bool is_taken(GstCudaVisionMixer* self, GstVideoInterlaceMode mode) {
   const GstVideoInfo& output = GST_VIDEO_AGGREGATOR(self)->info;
   if (is_set(output)) return GST_VIDEO_INFO_INTERLACE_MODE(&output) == mode;
@@ -23,9 +23,9 @@ bool is_taken(GstCudaVisionMixer* self, GstVideoInterlaceMode mode) {
   });
 }
 
-/// Hands a caps event to the base class. It applies the first caps of a pad at once, and later ones with the next
-/// frame. If the element stops before that frame, it applies them to the first frame of the next run instead, unless
-/// other later caps come.
+/// Passes a caps event to the base class, which applies the first caps of a pad at once, and later caps with the next
+/// frame. If the element stops before that frame, the base class applies them to the first frame of the next run,
+/// unless newer caps arrive.
 gboolean apply_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   bool& new_caps = as_mixer_pad(pad)->state->new_caps;
   const bool first = !is_set(GST_VIDEO_AGGREGATOR_PAD(pad)->info);
@@ -37,9 +37,9 @@ gboolean apply_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) 
   return base_class()->sink_event(agg, pad, event);
 }
 
-/// Lets the base class accept caps of any interlace mode. It refuses modes that differ from the mode of the output or
-/// of the other pads. So the output is given the mode of the caps while the base class handles the event. Frames are
-/// blended without regard to fields.
+/// Makes the base class accept caps with any interlace mode. It refuses modes that differ from the mode of the output
+/// or of the other pads. So the output temporarily gets the mode of the caps while the base class handles the event.
+/// Frames are blended without regard to fields.
 gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   GstCaps* caps;
   gst_event_parse_caps(event, &caps);
@@ -60,14 +60,14 @@ gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   return taken;
 }
 
-/// The reason why the base class cannot place a segment in time (it would abort); empty if it can.
+/// Why the base class cannot place a segment in time (it would abort); empty if it can.
 std::string misplaced(const GstSegment& segment) {
   if (segment.format != GST_FORMAT_TIME)
     return std::string("a stream in ") + gst_format_get_name(segment.format) +
            " cannot be placed in time: its source must be one with format=time";
   if (segment.rate < 0 && !GST_CLOCK_TIME_IS_VALID(segment.stop))
     return "a segment that is played backwards cannot be placed in time without its end: its source must set stop";
-  const guint64 most = G_MAXINT64;  // sums of these do not wrap around
+  const guint64 most = G_MAXINT64;  // sums of such values do not wrap around
   if (segment.start > most || segment.base > most || segment.offset > most || segment.time > most ||
       (GST_CLOCK_TIME_IS_VALID(segment.stop) && segment.stop > most))
     return "a segment beyond 2^63 ns cannot be placed in time: its source must set smaller times";
@@ -75,8 +75,8 @@ std::string misplaced(const GstSegment& segment) {
 }
 
 /// The part of a segment whose running time is 0 or more, without the field `offset`; running times stay the same. A
-/// negative pad offset sets `offset`. Then the first frames have a negative running time, and the base class aborts. It
-/// skips frames before the start of a segment.
+/// negative pad offset sets `offset`. The first frames then have a negative running time, and the base class would
+/// abort. It skips frames before the start of a segment.
 GstSegment without_offset(GstSegment segment) {
   const guint64 offset = segment.offset;
   segment.offset = 0;
@@ -92,8 +92,8 @@ GstSegment without_offset(GstSegment segment) {
   return segment;
 }
 
-/// (transfer full) A segment event for `event` (taken) that the base class can place in time.
-/// Posts an error if there is none.
+/// (transfer full) A segment event made from `event` (taken) that the base class can place in time. Posts an error if
+/// that is not possible.
 GstEvent* take_segment(GstCudaVisionMixer* self, GstCudaVisionMixerPad* pad, GstEvent* event) {
   const GstSegment* segment;
   gst_event_parse_segment(event, &segment);
@@ -115,11 +115,11 @@ GstEvent* take_segment(GstCudaVisionMixer* self, GstCudaVisionMixerPad* pad, Gst
 
 }  // namespace
 
-/// Called for every event when it arrives, in the upstream thread.
+/// Called in the upstream thread for every event that arrives.
 ///
 /// When the streaming thread ends, for example at EOS, GStreamer's aggregator drops everything in the queues of its
-/// pads, including caps. A flush starts it again, but upstream does not send the caps again. So caps that were not
-/// handled are queued once more before the segment after a flush.
+/// pads, including caps. A flush starts the thread again, but upstream does not repeat the caps. So caps that were not
+/// handled are queued again before the first segment after a flush.
 GstFlowReturn sink_event_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   Owned<GstCaps>& queued = as_mixer_pad(pad)->state->queued_caps;
   if (GST_EVENT_TYPE(event) == GST_EVENT_CAPS) {
@@ -155,7 +155,7 @@ gboolean sink_event(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) 
 
 namespace {
 
-/// Whether a seek asks for a start after its stop. GStreamer would fail an assertion for it.
+/// Whether a seek has a start after its stop. GStreamer would fail an assertion.
 bool seeks_past_its_stop(GstAggregator* agg, GstEvent* event) {
   GstSeekType start_type, stop_type;
   gint64 start, stop;

@@ -19,7 +19,7 @@ LumaMatrix matrix_of(GstVideoColorMatrix matrix) {
       return LumaMatrix::smpte240m;
     case GST_VIDEO_COLOR_MATRIX_BT2020:
       return LumaMatrix::bt2020;
-    default:  // also FCC, whose weights differ from BT.601's by less than 0.005
+    default:  // also FCC, whose weights differ from BT.601 by less than 0.005
       return LumaMatrix::bt601;
   }
 }
@@ -59,7 +59,7 @@ class Composition {
     replace_meaningless_numbers(video_);
   }
 
-  /// Composes the frame. If it is not finished then, it must wait in this element.
+  /// Composes the frame. If its work is not finished on return, it must wait in this element.
   Status compose(const Snapshot& snapshot, GstBuffer* outbuf) {
     Transfer::Frame frame;
     frame.may_wait = depth_of(self_) > 0;
@@ -86,11 +86,11 @@ class Composition {
     return state_.plan->submit(*dst.value(), layout.background, pads_, transfer_.queue());
   }
 
-  /// Collects the pads that show, the lowest first, with their frames in the memory of the backend.
+  /// Collects the visible pads, the lowest first, with their frames in the memory of the backend.
   Status collect_pads(const std::vector<MixerInput>& inputs, MixerLayout& layout, GstBuffer* outbuf) {
     GstBuffer* lowest = nullptr;
     std::vector<Rect> opaque;                        // places of frames that hide the pads below
-    for (std::size_t i = inputs.size(); i-- > 0;) {  // the highest first, so that hidden pads are known
+    for (std::size_t i = inputs.size(); i-- > 0;) {  // the highest first, to find hidden pads
       GstCudaVisionMixerPad* const pad = inputs[i].pad;
       blend::Pad& layer = layout.pads[i];
       pad->state->show(pad, layer.place, layer.crop);
@@ -120,8 +120,8 @@ class Composition {
     return {};
   }
 
-  /// The frame of a pad in the memory of the backend; nullptr if the frame does not fit the caps of
-  /// the pad. Errors: resource.
+  /// The frame of a pad in the memory of the backend; nullptr if the frame does not match the caps of the pad. Errors:
+  /// resource.
   Result<const Image*> picture(const MixerInput& input, GstBuffer* buffer) {
     MixerPadState& pad = *input.pad->state;
     if (pad.uploaded.get() == buffer) return &pad.staging.image();
@@ -132,9 +132,9 @@ class Composition {
       mapped_.pop_back();
       if (std::exchange(pad.misfit, {buffer, GST_BUFFER_PTS(buffer)}) == std::pair(buffer, GST_BUFFER_PTS(buffer)) &&
           pad.misfits > 0)
-        return nullptr;        // a frame that stays
-      if (++pad.misfits == 1)  // one warning for a series of such frames
-        GST_ELEMENT_WARNING(self_, STREAM, FORMAT, ("%s: a frame is left out: %s", name.c_str(), why.c_str()),
+        return nullptr;        // a frame that is shown again
+      if (++pad.misfits == 1)  // warns once for a series of such frames
+        GST_ELEMENT_WARNING(self_, STREAM, FORMAT, ("%s: a frame is skipped: %s", name.c_str(), why.c_str()),
                             (nullptr));
       if (pad.misfits < most_misfits) return nullptr;
       return Status::frame(name + ": " + too_many_misfits(pad.misfits, why).message());
@@ -149,13 +149,13 @@ class Composition {
   MixerState& state_;
   GstVideoInfo video_;  // of the output
   Transfer transfer_;
-  std::deque<FrameBuffer> mapped_;  // the frames of the pads; deque: their addresses stay
+  std::deque<FrameBuffer> mapped_;  // frames of the pads; a deque keeps addresses
   std::unique_ptr<FrameBuffer> output_;
-  std::vector<blend::Pad> pads_;  // that show
+  std::vector<blend::Pad> pads_;  // visible pads
 };
 
-/// Whether a pad has no frame yet although one will come. The base class waits until all pads have frames. Then it does
-/// not notice that a pad was added or flushed in the meantime.
+/// Whether a pad has no frame yet although one will come. The base class waits until all pads have frames, but does not
+/// notice if a pad was added or flushed meanwhile.
 bool lacks_frame(const MixerInput& input) {
   GstAggregatorPad* pad = GST_AGGREGATOR_PAD(input.pad);
   return !input.inactive && !gst_video_aggregator_pad_get_current_buffer(GST_VIDEO_AGGREGATOR_PAD(pad)) &&
@@ -167,7 +167,7 @@ bool lacks_frame(const MixerInput& input) {
 GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
   GstCudaVisionMixer* self = as_mixer(vagg);
   MixerState& state = *self->state;
-  // The base class does this for the pads only.
+  // The base class does this only for the pads.
   const GstSegment& segment = GST_AGGREGATOR_PAD(GST_AGGREGATOR(vagg)->srcpad)->segment;
   const GstClockTime time = gst_segment_to_stream_time(&segment, GST_FORMAT_TIME, GST_BUFFER_PTS(outbuf));
   if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(vagg), time);
@@ -188,11 +188,11 @@ GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
   return state.host.failed(status);
 }
 
-/// Called in the upstream thread, while the streaming thread may use the frame of the pad.
-/// So the streaming thread drops the frame.
+/// Called in the upstream thread, while the streaming thread may be using the frame of the pad. So the streaming thread
+/// drops the frame.
 GstFlowReturn flush_pad(GstAggregatorPad* pad, GstAggregator* agg) {
   as_mixer_pad(pad)->state->flushed = as_mixer_pad(pad)->state->after_flush = true;
-  state_of(agg).some_flushed = true;  // after the pad's, so that the streaming thread finds the pad
+  state_of(agg).some_flushed = true;  // set after the pad's flag, so that the streaming thread finds the pad
   return GST_FLOW_OK;
 }
 
@@ -206,8 +206,8 @@ void flush_pads(GstAggregator* agg) {
     if (input.pad->state->flushed.exchange(false)) base_pad_class()->flush(GST_AGGREGATOR_PAD(input.pad), agg);
 }
 
-/// Posts an error after the base class failed while it collected frames: it fails at a frame without a timestamp, and
-/// posts no message. The pad of that frame may have been released since.
+/// Posts an error after the base class failed to collect frames: it fails at a frame without a timestamp, and posts no
+/// message. The pad of that frame may have been released meanwhile.
 void post_missing_timestamp(GstAggregator* agg) {
   std::string name = "a released pad";
   const Inputs inputs(as_mixer(agg));
@@ -215,11 +215,11 @@ void post_missing_timestamp(GstAggregator* agg) {
     const auto next = owned(gst_aggregator_pad_peek_buffer(GST_AGGREGATOR_PAD(input.pad)));
     if (next && !GST_BUFFER_PTS_IS_VALID(next.get())) name = GST_OBJECT_NAME(input.pad);
   }
-  GST_ELEMENT_ERROR(
-      agg, STREAM, FORMAT,
-      ("%s: a frame without a timestamp cannot be placed in time: its source must set one, as by do-timestamp=true",
-       name.c_str()),
-      (nullptr));
+  GST_ELEMENT_ERROR(agg, STREAM, FORMAT,
+                    ("%s: a frame without a timestamp cannot be placed in time: its source must set one, for example "
+                     "with do-timestamp=true",
+                     name.c_str()),
+                    (nullptr));
 }
 
 }  // namespace
@@ -231,7 +231,7 @@ GstFlowReturn aggregate(GstAggregator* agg, gboolean timeout) {
   state.collected = false;
   update_latency(as_mixer(agg));
   const GstFlowReturn flow = base_class()->aggregate(agg, timeout);
-  if (timeout || flow == GST_FLOW_EOS) push_held(agg);  // at a timeout frames are late already
+  if (timeout || flow == GST_FLOW_EOS) push_held(agg);  // after a timeout, frames are already late
   if (flow == GST_FLOW_EOS && !state.host.finish_or_post_error()) return GST_FLOW_ERROR;
   if (flow == GST_FLOW_ERROR && !state.collected) post_missing_timestamp(agg);
   return flow;

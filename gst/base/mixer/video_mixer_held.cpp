@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// GstCudaVisionMixer: frames that wait in the element until the GPU has done their work,
-// while it works on the next ones (async-depth).
+// GstCudaVisionMixer: frames that wait in the element until the GPU has done their work, while it processes the next
+// frames (async-depth).
 #include <utility>
 
 #include "gst/base/mixer/video_mixer_private.hpp"
@@ -8,7 +8,7 @@
 namespace cudavision::video_mixer {
 namespace {
 
-/// Pushes the oldest frame that waits, when its work is done.
+/// Pushes the oldest waiting frame when its work is done.
 GstFlowReturn push_oldest(GstAggregator* agg) {
   MixerState& state = state_of(agg);
   HeldPicture picture = std::move(state.held.front());
@@ -51,7 +51,7 @@ GstFlowReturn push_held(GstAggregator* agg) {
   return flow;
 }
 
-/// Called when the streaming thread stands still.
+/// Called while the streaming thread is stopped.
 GstFlowReturn flush(GstAggregator* agg) {
   state_of(agg).host.finish_or_post_error();
   state_of(agg).held.clear();
@@ -59,14 +59,14 @@ GstFlowReturn flush(GstAggregator* agg) {
 }
 
 /// The time of the next frame. From this time on, the base class waits for late pads as long as the latency allows. The
-/// time that frames wait here is subtracted, because the latency also contains it.
+/// waiting time in this element is subtracted, because the latency includes it.
 GstClockTime get_next_time(GstAggregator* agg) {
   const GstClockTime next = base_class()->get_next_time(agg), held = state_of(agg).held_time;
   return GST_CLOCK_TIME_IS_VALID(next) ? next - MIN(next, held) : next;
 }
 
 guint depth_of(GstCudaVisionMixer* self) {
-  // Without a framerate nobody knows when the next frame comes, so a frame that waits for it may be too late.
+  // Without a framerate, the time of the next frame is unknown, so a frame that waits for it may be too late.
   const bool has_rate = GST_CLOCK_TIME_IS_VALID(time_between_frames(GST_VIDEO_AGGREGATOR(self)->info));
   return self->state->host.async_depth(has_rate);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The parts of GstCudaVisionMixer, shared by the files video_mixer*.cpp only.
+// The parts of GstCudaVisionMixer, shared only by the files video_mixer*.cpp.
 #pragma once
 
 #include <atomic>
@@ -24,39 +24,39 @@ struct MixerState {
   explicit MixerState(GstElement* element) : host(element) {}
 
   ElementBackend host;
-  std::atomic<bool> some_flushed{false};  // `flushed` of a pad may be set
+  std::atomic<bool> some_flushed{false};  // whether `flushed` of a pad may be set
   // Under the object lock of the element:
-  std::set<guint> requested;  // the numbers of the pads that are being added
-  guint next_number = 0;      // that the next pad gets if no name is asked for
+  std::set<guint> requested;  // numbers of the pads that are being added
+  guint next_number = 0;      // number of the next pad, if no name is requested
   // For the streaming thread only:
   std::unique_ptr<blend::Blend> plan;  // for the negotiated output
   Staging output_staging;
-  std::string advice;                      // of the last frame
+  std::string advice;                      // advice for the last frame
   bool to_device = false;                  // output frames are in CUDA memory
-  bool timeout = false;                    // the next frame is composed without the pads that are late
-  bool collected = false;                  // this call of aggregate() has collected a frame of each pad
+  bool timeout = false;                    // the next frame is composed without late pads
+  bool collected = false;                  // the current call of aggregate() has collected a frame from each pad
   std::deque<HeldPicture> held;            // the oldest first
-  GstBuffer* unfinished = nullptr;         // the frame that was just composed, if it must wait
-  HeldPicture last{};                      // its work, without the buffer
-  guint depth = 0;                         // frames that wait, as the latency says
+  GstBuffer* unfinished = nullptr;         // the frame just composed, if it must wait
+  HeldPicture last{};                      // the work of that frame, without the buffer
+  guint depth = 0;                         // number of frames that wait, according to the latency
   std::atomic<GstClockTime> held_time{0};  // the latency that these frames add
 };
 
 struct MixerPadState {
   // For the streaming thread only:
   Staging staging;
-  Owned<GstBuffer> uploaded;  // the frame whose copy `staging` holds; not copied again while it is shown
-  guint misfits = 0;          // the last frames, which did not fit their caps
-  std::pair<GstBuffer*, GstClockTime> misfit{nullptr, 0};  // the last one of them and its time, to know it again
-  bool new_caps = false;  // more caps came after the first ones; the base class may not have applied them yet
+  Owned<GstBuffer> uploaded;  // the frame whose copy is in `staging`; not copied again while it is shown
+  guint misfits = 0;          // number of frames in a row, up to the last, that did not match their caps
+  std::pair<GstBuffer*, GstClockTime> misfit{nullptr, 0};  // the last of these frames and its time, to recognize it
+  bool new_caps = false;  // newer caps have arrived, which the base class may not have applied yet
   // Set by the upstream thread: the streaming thread must drop the frame that is shown.
   std::atomic<bool> flushed{false};
   // For the upstream thread only:
-  bool endless = false;      // the last frame ended beyond the largest time
-  bool after_flush = false;  // no segment came since the last flush
+  bool endless = false;      // the last frame ended after the largest possible time
+  bool after_flush = false;  // no segment has arrived since the last flush
   // Under the pad's object lock:
   Rect place, crop;            // where the last frame was shown, and which part of it
-  Owned<GstCaps> queued_caps;  // the newest caps, if the streaming thread has not handled them
+  Owned<GstCaps> queued_caps;  // the newest caps, until the streaming thread has handled them
 
   void show(GstCudaVisionMixerPad* pad, const Rect& where, const Rect& what) {
     ObjectLock lock(pad);
@@ -73,11 +73,11 @@ namespace video_mixer {
 
 inline MixerState& state_of(gpointer object) { return *as_mixer(object)->state; }
 inline GstCudaVisionMixerClass* class_of(gpointer object) { return as_mixer_class(G_OBJECT_GET_CLASS(object)); }
-/// GstVideoAggregator's own functions.
+/// The functions of GstVideoAggregator.
 GstAggregatorClass* base_class();
 GstAggregatorPadClass* base_pad_class();
 
-/// The sink pads, the lowest first. They stay alive as long as this object.
+/// The sink pads, the lowest first. They stay alive for the lifetime of this object.
 class Inputs {
  public:
   explicit Inputs(GstCudaVisionMixer* self) : Inputs(self, ObjectLock(self)) {}
@@ -91,7 +91,7 @@ class Inputs {
   std::vector<MixerInput> list_;
 };
 
-/// The sink pads with all settings, of one moment.
+/// The sink pads with a snapshot of all settings.
 class Snapshot : public Inputs {
  public:
   explicit Snapshot(GstCudaVisionMixer* self) : Snapshot(self, ObjectLock(self)) {}
@@ -117,7 +117,8 @@ void drop_device_state(GstCudaVisionMixer* self);
 
 // compositor_division.cpp
 
-/// How GStreamer's compositor divides by 255 on this machine: as its ORC library does, or to the nearest without ORC.
+/// How GStreamer's compositor divides by 255 on this machine: like its ORC library, or to the nearest integer without
+/// ORC.
 blend::Division compositor_division();
 
 // video_mixer_caps.cpp
@@ -149,7 +150,7 @@ GstFlowReturn finish_buffer(GstAggregator* agg, GstBuffer* buffer);
 GstFlowReturn push_held(GstAggregator* agg);
 GstFlowReturn flush(GstAggregator* agg);
 GstClockTime get_next_time(GstAggregator* agg);
-/// Frames of the negotiated output that may wait in the element.
+/// The number of frames of the negotiated output that may wait in the element.
 guint depth_of(GstCudaVisionMixer* self);
 /// Tells the base class how long frames stay in this element.
 void update_latency(GstCudaVisionMixer* self);

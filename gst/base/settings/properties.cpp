@@ -13,14 +13,14 @@ namespace cudavision {
 
 namespace {
 
-/// Replaces "{}" by the range. The result is never freed.
+/// Replaces "{}" with the range. The result is never freed.
 const char* with_range(std::string blurb, double least, double most) {
   if (const auto at = blurb.find("{}"); at != std::string::npos)
     blurb.replace(at, 2, number_text(least) + " to " + number_text(most));
   return g_intern_string(blurb.c_str());
 }
 
-/// A GParamSpec of a type derived from GLib's type, which does not validate values.
+/// A GParamSpec of a type derived from GLib's type. The derived type does not validate values.
 template <typename Spec, typename T>
 GParamSpec* open_spec(GType type, const char* name, const char* nick, const std::string& blurb, T least, T most,
                       T initial, GParamFlags flags = playing_property) {
@@ -60,8 +60,8 @@ namespace detail {
 
 Status check_range(const GParamSpecUInt* spec, guint value) {
   if (value >= spec->minimum && value <= spec->maximum) return {};
-  // GStreamer adds 2^32 to a negative number that it reads for an unsigned property.
-  // So the user may have written either number.
+  // GStreamer adds 2^32 to a negative number that it reads for an unsigned property. So the user may have written
+  // either number.
   const std::string text = (value > G_MAXINT ? std::to_string(gint(value)) + " or " : "") + std::to_string(value);
   return Status::settings(spec->parent_instance.name + (" is " + text) + ": it must be " + number_text(spec->minimum) +
                           " to " + number_text(spec->maximum));
@@ -146,7 +146,7 @@ std::optional<Rect> read_rect(const char*& at, const char* end) {
 }
 
 std::string without_effect(const std::vector<Effect>& properties) {
-  std::vector<std::pair<std::string, std::vector<const char*>>> reasons;  // and the properties of each
+  std::vector<std::pair<std::string, std::vector<const char*>>> reasons;  // with the properties of each reason
   for (const auto& [name, reason, counts_as_set] : properties) {
     if (reason.empty()) continue;
     const auto same = [why = &reason](const auto& known) { return known.first == *why; };
@@ -174,7 +174,7 @@ std::string larger_than_frame(int kernel_width, int kernel_height, const GstVide
   const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
   if (kernel_width <= width && kernel_height <= height) return {};
   return "the kernel of " + size_text(kernel_width, kernel_height) + " is larger than the frame of " +
-         size_text(width, height) + ": what lies beyond the frame is made up by the border rule";
+         size_text(width, height) + ": the border rule makes up what lies beyond the frame";
 }
 
 }  // namespace cudavision

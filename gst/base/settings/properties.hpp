@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Settings as GObject properties. An element lists its properties once, each with the member that holds its value.
+// Settings as GObject properties. An element lists each property once, with the member that holds its value.
 #pragma once
 
 #include <gst/video/video.h>
@@ -21,14 +21,14 @@ namespace cudavision {
 /// Flags of a property that can change while frames flow.
 inline constexpr GParamFlags playing_property =
     GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_CONTROLLABLE | GST_PARAM_MUTABLE_PLAYING);
-/// Flags of such a property that is not controllable: a GstControlSource cannot drive strings and arrays.
+/// Flags of a similar property that is not controllable: a GstControlSource cannot drive strings and arrays.
 inline constexpr GParamFlags uncontrolled_property = GParamFlags(playing_property & ~GST_PARAM_CONTROLLABLE);
 /// Flags of a property that is read when the element leaves the state NULL.
 inline constexpr GParamFlags null_property = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS);
 
 // Specs of numbers. All values in their ranges are valid, so tools can rely on the ranges. GLib's own specs hide a
-// value out of range from the element, and print it as it is stored (an unsigned -3 as 4294967293). These specs pass it
-// to the element, and check_ranges() refuses it: at start with an error, while playing with a warning. "{}" in a blurb
+// value out of range from the element, and print it as stored (an unsigned -3 as 4294967293). These specs pass it to
+// the element, and check_ranges() rejects it: at start with an error, while playing with a warning. "{}" in a blurb
 // becomes the range: "0 to 255".
 GParamSpec* uint_spec(const char* name, const char* nick, const std::string& blurb, guint least, guint most,
                       guint initial);
@@ -48,8 +48,8 @@ struct NumberList {
 
 namespace detail {
 
-/// The type of GValue that holds a T, which is a number, an enumerator or a truth value. GLib converts it from and to
-/// the type of the property.
+/// The GType of the value that holds a T, which is a number, an enumerator or a truth value. GLib converts between it
+/// and the type of the property.
 template <typename T>
 constexpr GType number_type = std::is_floating_point_v<T> ? G_TYPE_DOUBLE : G_TYPE_INT64;
 
@@ -79,8 +79,7 @@ void to_value(const NumberList& member, GValue* value);
 
 Status check_range(const GParamSpecUInt* spec, guint value);
 
-/// Checks that a value is in the range of its property. Properties of other types have no range, or the full range of
-/// their type.
+/// Checks that a value is in the range of its property. Only numbers have a range to check.
 template <typename T>
 Status check_range(const GParamSpec* spec, const T& value) {
   if constexpr (std::is_arithmetic_v<T>) {
@@ -98,8 +97,8 @@ Status check_range(const GParamSpec* spec, const T& value) {
 }  // namespace detail
 
 /// A property whose value is a member of S, or of a base class of S. A table of properties has one row for each. The
-/// default of a property is the value that the member has in S(), so it is written only there. Names and blurbs of
-/// flags, choices and texts are not copied.
+/// default of a property is the value of the member in S(). Names and blurbs of flags, choices and texts are not
+/// copied.
 template <typename S>
 struct Property {
   GParamSpec* spec;
@@ -108,13 +107,13 @@ struct Property {
   std::function<void(const S& from, S& to)> copy;
   std::function<bool(const S&, const S&)> same;
   std::function<Status(const S&)> check;   ///< errors: settings, if the value is out of its range
-  void (*implies)(S&) = nullptr;           ///< the change that setting this property makes to others
+  void (*implies)(S&) = nullptr;           ///< changes that setting this property makes to other members
   const char* implied_property = nullptr;  ///< the property that `implies` changes
-  /// For a property that chooses the values of others: returns all settings for the value that it has in S.
+  /// For a property that chooses the values of others: returns all settings for the value that this property has in S.
   /// Values that were set explicitly stay.
   S (*preset)(const S&) = nullptr;
 
-  /// For specs that the functions below do not make.
+  /// For specs that the functions below cannot make.
   template <typename T, typename Base>
   Property(GParamSpec* spec_, T Base::*member)
       : spec(spec_),
@@ -140,7 +139,7 @@ struct Property {
                          const std::string& blurb) {
     return {double_spec(name, nick, blurb, least, most, S().*member), member};
   }
-  /// A span of time in ns.
+  /// A duration in ns.
   template <typename Base>
   static Property time(const char* name, const char* nick, guint64 Base::*member, const char* blurb) {
     return {g_param_spec_uint64(name, nick, blurb, 0, G_MAXUINT64, S().*member, playing_property), member};
@@ -177,7 +176,7 @@ struct Property {
   }
 };
 
-/// Checks that all settings are in the ranges of their properties. Errors: settings, for the first one that is not.
+/// Checks that all settings are in the ranges of their properties. Errors: settings, for the first one out of range.
 template <typename S>
 Status check_ranges(const S& settings, const std::vector<Property<S>>& table) {
   for (const Property<S>& property : table)
@@ -196,7 +195,7 @@ struct Choice {
   const char* blurb;
 };
 
-/// The nick of a value; "?" if the table does not have it.
+/// The nick of a value; "?" if it is not in the table.
 template <typename Value, std::size_t N>
 const char* nick_of(Value value, const Choice (&table)[N]) {
   for (const Choice& row : table)
@@ -217,7 +216,7 @@ GType enum_from_table(const char* name, const Choice (&table)[N]) {
   return enum_from_table(name, rows, N);
 }
 
-/// The rows of a filter that reads beyond the edge of the frame: border (the enum `type_name`, with the first
+/// The rows for a filter that reads beyond the edges of the frame: border (the enum `type_name`, with the first
 /// `border_count` borders), border-value and filter-alpha. S has the members border, border_color and filter_alpha.
 template <typename S>
 std::vector<Property<S>> edge_properties(const char* type_name, std::size_t border_count) {
@@ -236,27 +235,27 @@ void append(std::vector<Property<S>>& table, const std::vector<Property<S>>& row
   table.insert(table.end(), rows.begin(), rows.end());
 }
 
-/// Converts a colour to sample values of a format, for YUV and gray by the matrix and range of its colorimetry. `argb`
-/// is 0xAARRGGBB; a value up to 0xFF is a gray level for all channels.
+/// Converts a colour to sample values of a format. YUV and gray use the matrix and range of its colorimetry. `argb` is
+/// 0xAARRGGBB; a value up to 0xFF is a gray level for all channels.
 BorderValue border_samples(guint argb, const GstVideoInfo& video);
 
 /// Reads "x,y,width,height", four whole numbers separated by commas only, and moves `at` past them. Empty if the text
 /// has another form.
 std::optional<Rect> read_rect(const char*& at, const char* end);
 
-/// A property and the setting that takes its effect away.
+/// A property, and the setting that makes it ineffective.
 struct Effect {
   const char* name;
-  std::string why;             ///< "reference=previous"; empty: the property has its effect
+  std::string why;             ///< "reference=previous"; empty: the property has an effect
   bool counts_as_set = false;  ///< even if it has its initial value
 };
-/// `why`, unless the property has its effect.
+/// `why`, unless the property has an effect.
 inline std::string unless(bool has_effect, const std::string& why) { return has_effect ? std::string() : why; }
 /// The row of border-value.
 Effect effect_of_border_value(Border border);
-/// One sentence for each reason, about the properties that have no effect for this reason; empty if there are none.
+/// One sentence for each reason, about the properties without effect for this reason; empty if there are none.
 std::string without_effect(const std::vector<Effect>& properties);
-/// Considers only properties whose values differ from `initial`. All must be in the table.
+/// Considers only properties whose values differ from `initial`. All properties must be in the table.
 template <typename S>
 std::string without_effect(const std::vector<Property<S>>& table, const S& settings, const S& initial,
                            const std::vector<Effect>& properties) {
@@ -272,7 +271,7 @@ std::string without_effect(const std::vector<Property<S>>& table, const S& setti
 /// Both sentences, with a semicolon between them if neither is empty.
 std::string both(const std::string& a, const std::string& b);
 
-/// A warning if a kernel is larger than the frame, which works but is rarely intended; else empty.
+/// A warning if a kernel is larger than the frame, which works but is rarely intended; otherwise empty.
 std::string larger_than_frame(int kernel_width, int kernel_height, const GstVideoInfo& video);
 
 }  // namespace cudavision

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The settings of an element or a pad, in four states. GObject sets one property after the other; a frame must never
-// see a partial change.
+// The settings of an element or a pad, in four states. GObject sets one property after another; a frame must never see
+// a partial change.
 //
 //   g_object_set() ──set()──▶ pending ──commit()──▶ committed ──take()──▶ taken ──accept()──▶ working
 //                                ▲        at the end of  ▲      for a plan       when it      │
 //                                │        g_object_set() │                       was made     │
 //                                └──────────── revert(), if no plan can be made ──────────────┘
 //
-// Plans are made from the taken settings without the object lock, because that can take long: kernels are loaded, the
-// GPU is waited for. A state also records which properties g_object_set() has set. A preset leaves their values as they
-// are, whether it is set before or after them.
+// Plans are made from the taken settings without the object lock, because this can take long: it loads kernels and
+// waits for the GPU. A state also records which properties g_object_set() has set. A preset does not change their
+// values, whether it is set before or after them.
 #pragma once
 
 #include <gst/gst.h>
@@ -24,15 +24,15 @@
 namespace cudavision {
 
 /// The transitions between the states, for settings of any type. Each call needs the lock of the object that owns the
-/// settings. take(), accept() and revert() are for the thread that makes plans: the streaming thread,
-/// or the one that starts the element.
+/// settings. take(), accept() and revert() are for the thread that makes plans: the streaming thread, or the thread
+/// that starts the element.
 class SettingsMachine {
  public:
   virtual ~SettingsMachine() = default;
 
-  /// Makes the pending settings the settings for the next plan.
+  /// Commits the pending settings: the next plan uses them.
   virtual void commit() = 0;
-  /// Copies the committed settings to make a plan from them.
+  /// Copies the committed settings, so that a plan can be made from them.
   virtual void take() = 0;
   /// Records that a plan was made from the taken settings.
   virtual void accept() = 0;
@@ -44,8 +44,8 @@ class SettingsMachine {
 template <typename S>
 class SettingsOf final : public SettingsMachine {
  public:
-  /// Sets one property of `object`, which owns these settings and has the properties `table`, and notifies the others
-  /// that it changes. Takes the object lock.
+  /// Sets one property of `object`, which owns these settings and has the properties `table`, and sends notifications
+  /// for the other properties that change with it. Takes the object lock.
   void set(GObject* object, const std::vector<Property<S>>& table, const Property<S>& property, const GValue* value) {
     std::vector<GParamSpec*> changed;
     {
@@ -72,7 +72,7 @@ class SettingsOf final : public SettingsMachine {
     property.get(pending_.values, value);
   }
 
-  /// Needs the object lock.
+  /// The caller holds the object lock.
   const S& committed() const { return committed_.values; }
   /// For the thread that makes plans, without the object lock.
   const S& taken() const { return taken_.values; }
@@ -98,8 +98,8 @@ class SettingsOf final : public SettingsMachine {
   bool uncommitted_ = false;  // whether set() was called since the last commit()
 };
 
-/// Whether one of the properties that g_object_set() changed belongs to `type` or to a class derived from it. To be
-/// asked in dispatch_properties_changed(), which GObject calls once at the end of each g_object_set().
+/// Whether one of the properties that g_object_set() changed belongs to `type` or to a class derived from it. For use
+/// in dispatch_properties_changed(), which GObject calls once at the end of each g_object_set().
 inline bool changes_settings(guint count, GParamSpec** changed, GType type) {
   // Read-only properties are not settings.
   return std::any_of(changed, changed + count, [type](GParamSpec* spec) {

@@ -11,7 +11,7 @@
 
 namespace cudavision {
 
-/// For the structs of elements and pads without read-only properties.
+/// The base of structs for elements and pads without read-only properties.
 struct NoReadings {
   struct Readings {};
   static std::vector<Property<Readings>> readings() { return {}; }
@@ -19,7 +19,7 @@ struct NoReadings {
 
 /// The GObject class of an element or a pad that is described by a struct E. Instances derive from `Parent`, and keep
 /// the settings of E. E has
-///   static constexpr const char* type_name;                 the GType; GStreamer derives names of objects from it
+///   static constexpr const char* type_name;                 the GType name; GStreamer derives names of objects from it
 ///   struct Settings { … };                                  the values of its properties, with their defaults
 ///   static std::vector<Property<Settings>> properties();    called once
 /// and, unless it derives from NoReadings,

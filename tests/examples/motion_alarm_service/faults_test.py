@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Cameras that send what they should not: garbage, another size, another format; and a clock that is set.
-docs/faults.md has a table of all faults and their tests."""
+"""Tests cameras that send wrong data (garbage, another size, another format), and a clock that is set. docs/faults.md
+lists all faults and their tests."""
 
 import datetime
 import glob
@@ -22,8 +22,8 @@ def picture(folder, width=320, height=240, form="I420", pattern="ball"):
 
 
 class Camera(HttpServer):
-    """Motion JPEG over HTTP. Each connection sends what `script` says: pictures, or bytes that are none, one every 50
-    ms, and goes on with the last two for ever."""
+    """Motion JPEG over HTTP. Each connection sends the items of `script`, which are pictures or other bytes, one every
+    50 ms. Then it repeats the last two forever."""
 
     def __init__(self, script):
         self.script, self.connections = script, 0
@@ -34,7 +34,7 @@ class Camera(HttpServer):
         request.send_response(200)
         request.send_header("Content-Type", "multipart/x-mixed-replace;boundary=picture")
         request.end_headers()
-        for body in itertools.chain(self.script, itertools.cycle(self.script[-2:])):  # until the service has gone
+        for body in itertools.chain(self.script, itertools.cycle(self.script[-2:])):  # until the service disconnects
             request.wfile.write(b"--picture\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n"
                                 % (len(body), body))
             time.sleep(0.05)
@@ -42,7 +42,7 @@ class Camera(HttpServer):
 
 class Faults(Case):
     def watch(self, script, environment=None):
-        """A service with this camera (`door`) and one without a fault (`yard`), and what it says."""
+        """Starts a service with this camera (`door`) and one without faults (`yard`). Returns its output."""
         camera = Camera(script)
         self.addCleanup(camera.close)
         found, service = self.watched(f"""
@@ -57,7 +57,7 @@ uri = "test"
         return camera, found, service
 
     def goes_on(self, service, script):
-        """Frames come from both cameras beyond the script."""
+        """Frames from both cameras arrive after the end of the script."""
         for name in ("door", "yard"):
             count = service.metrics()["camera_frames_total", name]
             service.wait_metric("camera_frames_total", name, least=count + 20)
@@ -66,8 +66,8 @@ uri = "test"
         self.assertEqual(0, service.metrics()["camera_reconnects_total", "yard"])
 
     def test_garbage(self):
-        """Pictures that are none, whose middle is missing, or whose sizes lie: others are shown, or the camera is
-        opened again."""
+        """Some pictures are garbage, have a damaged middle, or declare a wrong size. Later ones are shown, or the
+        camera is opened again."""
         numbers = random.Random(7)
         good = picture(self.folder)
         noise = [numbers.randbytes(numbers.randrange(1, 20000)) for _ in range(8)]
@@ -93,8 +93,8 @@ uri = "test"
         self.assertEqual(0, service.stop())
 
     def test_a_clock_that_is_set(self):
-        """The clock of the machine, one hour back and then 30 days forward: no frame is late, no camera is lost, and
-        events have the time of the clock."""
+        """The clock of the machine goes back one hour, and then 30 days forward. No frame is late, no camera is lost,
+        and events have the time of the clock."""
         faketime = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
         if not faketime:
             self.skipTest("no faketime")

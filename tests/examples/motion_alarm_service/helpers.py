@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the tests of motion-alarm-service share: a broker, a subscriber, cameras and the service, each on free ports of
-127.0.0.1. Every wait has an end, but no test depends on how fast the machine is."""
+"""Shared by the tests of motion-alarm-service: a broker, a subscriber, cameras and the service, each on free ports of
+127.0.0.1. Every wait has an end, but no test depends on the speed of the machine."""
 
 import atexit
 import collections
@@ -39,14 +39,14 @@ import config  # noqa: E402
 EXAMPLE = programs.EXAMPLES / "motion-alarm-service"
 PROGRAM = EXAMPLE / "motion_alarm_service.py"
 MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
-HANGS = 900  # seconds that nothing needs, however busy the machine is
-FOREVER = 3600  # the service gives up a camera that sends nothing for so long
-SECRET = "secret"  # in every password: must not appear in what the service writes
+HANGS = 900  # longer than anything takes on the busiest machine, in seconds
+FOREVER = 3600  # the time after which the service gives up a silent camera
+SECRET = "secret"  # part of every password: must not appear in the service's output
 
 
 @contextlib.contextmanager
 def taken_port():
-    """A port at which somebody else listens."""
+    """A port at which another process listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -54,7 +54,7 @@ def taken_port():
 
 
 def wait_for(what, condition):
-    """Waits until `condition` gives something true, and returns that."""
+    """Waits until `condition` returns a true value. Returns this value."""
     end = time.monotonic() + HANGS
     while not (found := condition()):
         if time.monotonic() > end:
@@ -64,8 +64,8 @@ def wait_for(what, condition):
 
 
 def make_clip(file, muxer="avimux"):
-    """A second of black, three seconds of a ball on black, two of black, half a second of white: motion, objects and a
-    light. 15 frames per second."""
+    """Makes a clip of one second of black, three seconds of a ball on black, two of black, and half a second of white,
+    at 15 frames per second. It contains motion, objects and a change of the light."""
     sources = (f"videotestsrc pattern={pattern} num-buffers={count} ! "
                "video/x-raw,format=I420,width=320,height=240,framerate=15/1 ! mix."
                for pattern, count in (("black", 15), ("ball", 45), ("black", 30), ("white", 8)))
@@ -74,7 +74,7 @@ def make_clip(file, muxer="avimux"):
 
 @functools.cache
 def the_clip():
-    """The path of a clip of make_clip(), which all tests of this process use."""
+    """The path of a clip of make_clip(), which all tests of this process share."""
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)
     make_clip(f"{folder.name}/clip.avi")
@@ -82,12 +82,12 @@ def the_clip():
 
 
 def listener(**given):
-    """Who is told what a camera does: these functions, and nobody of all else."""
+    """A listener to a camera with these functions. It ignores everything else."""
     return types.SimpleNamespace(**{**dict.fromkeys(("event", "state", "snapshot", "clip"), lambda *_: None), **given})
 
 
 class Broker:
-    """A mosquitto without persistence: what is retained is lost when it ends."""
+    """A mosquitto without persistence: retained messages are lost when it ends."""
 
     def __init__(self, folder, *lines):
         self.port, self.file = free_port(), folder / "mosquitto.conf"
@@ -107,7 +107,7 @@ class Broker:
 
 
 class Subscriber:
-    """Keeps everything that comes: `messages` in their order, `last` by topic."""
+    """Keeps all received messages: `messages` in their order, `last` by topic."""
 
     def __init__(self, port):
         self.messages, self.last = [], {}
@@ -160,8 +160,8 @@ class RtspCamera:
 
 
 class Service:
-    """The program with a configuration: `tables` are lines of TOML, `timeout` belongs to a camera, `prefix` a command
-    that runs it. It is killed at the end of the test if it still runs."""
+    """The program with a configuration. `tables` are lines of TOML, `timeout` belongs to a camera, and `prefix` is a
+    command that runs it. It is killed at the end of the test if it still runs."""
 
     def __init__(self, folder, tables, environment=None, timeout=FOREVER, prefix=()):
         self.port, self.log_file = free_port(), folder / "log"
@@ -183,7 +183,7 @@ class Service:
             return answer.read().decode()
 
     def metrics(self):
-        """(name, labels…) → value, of the metrics of the service; empty before it listens."""
+        """The metrics of the service: (name, labels…) → value; empty before it listens."""
         try:
             text = self.text_of_metrics()
         except OSError:
@@ -213,8 +213,8 @@ class Service:
 
 
 def start_camera(test, source, told_to, **settings):
-    """Starts a camera in this process. Its source is a description with an appsrc. Returns it and the appsrc, which
-    plays; both end with the test."""
+    """Starts a camera in this process. Its source is a description with an appsrc. Returns the camera and the playing
+    appsrc. Both end with the test."""
     door = camera.Camera(config.Camera(uri="rtsp://camera/x", key="door", **settings),
                          config.Reconnect(timeout=FOREVER), told_to)
     with mock.patch.object(camera.inputs, "source_of", lambda uri: (source, {})):
@@ -246,7 +246,7 @@ class Case(programs.InFolder):
         return camera
 
     def web(self, files=None, **options):
-        """A WebCamera, of a ball unless `files` are given."""
+        """A WebCamera that shows a ball unless `files` are given."""
         camera = WebCamera(files or web_pictures(), **options)
         self.addCleanup(camera.close)
         return camera

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""MQTT against a real mosquitto."""
+"""Tests MQTT with a real mosquitto."""
 
 import json
 import os
@@ -31,7 +31,7 @@ track-hold = 0.3
 
 class Mqtt(Case):
     def check_discovery(self, found):
-        """The keys that Home Assistant requires, and that entities refer to topics that exist."""
+        """Checks that the keys required by Home Assistant exist, and that entities refer to existing topics."""
         entities = {
             topic: json.loads(payload) for topic, payload in found.last.items() if topic.startswith("homeassistant/")
         }
@@ -78,7 +78,7 @@ class Mqtt(Case):
         self.assertTrue(all(event["camera"] == "door" and event["at"].endswith("+00:00") for event in events))
         begin = events[names.index("begin")]
         self.assertGreater(begin["regions"][0]["width"], 0)
-        self.assertTrue(1 <= begin["time"] < 4, begin)  # the ball is there; a busy machine leaves frames out
+        self.assertTrue(1 <= begin["time"] < 4, begin)  # the ball is there; a busy machine skips frames
         visits = [
             (event["event"], event["id"], event["zone"]) for event in events if event["event"] in ("enter", "leave")
         ]
@@ -98,7 +98,7 @@ class Mqtt(Case):
         self.assertEqual([b"0", b"1"], payloads("objects")[:2])
         self.show(found.last["cudavision/door/snapshot"], 320, 240)
         self.check_discovery(found)
-        # A stop ends motion and visits, and is no failure.
+        # A stop ends motion and visits, and is not a failure.
         wait_for("motion", lambda: found.last["cudavision/door/motion"] == b"ON")
         self.assertEqual(0, service.stop(signal.SIGINT))
         for topic, payload in {
@@ -111,7 +111,7 @@ class Mqtt(Case):
         for name, other in (("begin", "end"), ("enter", "leave")):
             counts = [sum(event["event"] == each for event in found.events("door")) for each in (name, other)]
             self.assertEqual(counts[0], counts[1], name)
-        # Who comes later finds the states.
+        # A late subscriber finds the states.
         late = self.subscriber(broker)
         late.expect("cudavision/status", b"offline")
         wait_for(
@@ -145,7 +145,7 @@ class Mqtt(Case):
             wait_for(f"{topic} again", lambda: f"cudavision/{topic}" in found.last)
         self.check_discovery(found)
         self.assertEqual(b"online", found.last["cudavision/status"])
-        # Nothing old came after it: the states are those that the metrics have.
+        # Nothing old arrived later: the states agree with the metrics.
         service.wait_metric("camera_events_total", "door", "begin", least=began + 1)
         found.expect("cudavision/door/motion", b"ON")
         wait_for("motion ends", lambda: not service.metrics()["camera_motion", "door"])

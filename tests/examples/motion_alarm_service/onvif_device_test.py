@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What an ONVIF device answers: users, hostile messages, streams and subscriptions."""
+"""Tests the answers of an ONVIF device: users, hostile messages, streams and subscriptions."""
 
 import base64
 import datetime
@@ -107,10 +107,11 @@ class Device(unittest.TestCase):
                 self.assertIn(":NotAuthorized<", answer)
                 self.assertNotIn(SECRET, answer)
         self.assertEqual(["WARNING:motion-alarm:door: onvif: a client was refused: wrong user or password"],
-                         logged.output)  # one a minute
+                         logged.output)  # at most one per minute
 
     def test_replays(self):
-        """The same token in the same words, with the nonce in other words, and behind one that is no part of it."""
+        """Repeats a token: unchanged, with its nonce written differently, and after an element that does not belong to
+        it."""
         nonce = bytes(range(16))
         header = token(nonce=nonce)
         self.assertEqual(200, self.ask(envelope(GET_PROFILES, header))[0])
@@ -123,7 +124,7 @@ class Device(unittest.TestCase):
                 self.assertIn("it sent the same token twice", answer)
 
     def test_a_token_of_a_clock_that_is_ahead(self):
-        """It may be accepted for ten minutes, so its nonce must be known for as long."""
+        """Such a token is valid for up to ten minutes, so its nonce must be remembered for this time."""
         header = token(late=-290)
         self.assertEqual(200, self.ask(envelope(GET_PROFILES, header))[0])
         past = {key: end - datetime.timedelta(seconds=301) for key, end in self.device.users._seen_nonces.items()}

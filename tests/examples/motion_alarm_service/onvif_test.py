@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The service and ONVIF clients: Home Assistant's, and hostile ones."""
+"""Tests the service with ONVIF clients: Home Assistant's, and hostile ones."""
 
 import asyncio
 import datetime
@@ -45,7 +45,7 @@ class Onvif(Case):
         return asyncio.run(asyncio.wait_for(whole(), HANGS))
 
     def test_what_home_assistant_asks(self):
-        """The steps of its configuration, then the steps of its start."""
+        """Home Assistant's steps for configuration, then its steps at start."""
         self.start("test")
         port = self.ports[0]
 
@@ -88,7 +88,7 @@ class Onvif(Case):
         self.run_client(refused, port, "wrong")
 
     def test_motion(self):
-        """A clip with motion, which begins again and again."""
+        """A clip with motion, which begins repeatedly."""
         service = self.start(the_clip())
 
         async def work(client):
@@ -119,11 +119,12 @@ class Onvif(Case):
         self.assertGreaterEqual(len(changes), 6)
         self.assertEqual([changes[0] ^ (index % 2 == 1) for index in range(len(changes))], changes)
         first = next(index for index, (operation, _) in enumerate(found) if operation == "Changed")
-        self.assertNotEqual(found[first - 1][1], changes[0])  # what is changed differs from what was there
+        self.assertNotEqual(found[first - 1][1], changes[0])  # a change differs from the previous state
         self.assertEqual(0, service.stop())
 
     def test_hostile_clients(self):
-        """Clients that send half a request hold all connections of a camera. Its motion goes on, and so do others."""
+        """Clients that send half a request occupy all connections of a camera. Its motion continues, and so do the
+        other cameras."""
         service = self.start(the_clip(), "test")
         held, other = self.ports
         clients = [socket.create_connection(("127.0.0.1", held)) for _ in range(onvif_device.CONNECTIONS)]

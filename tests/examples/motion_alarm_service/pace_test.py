@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a machine that is too slow leaves out: decoded frames, and encoded frames up to a key frame. Where
-it is said."""
+"""Tests what a machine that is too slow skips: decoded frames, and encoded frames up to a key frame. Also tests where
+this is reported."""
 
 import threading
 import unittest
@@ -24,7 +24,7 @@ def jpeg():
 
 class Pace(unittest.TestCase):
     def test_decoded_frames_that_come_too_fast(self):
-        """While cudadiff is held up, the queue keeps the two newest frames."""
+        """While cudadiff is blocked, the queue keeps the two newest frames."""
         door, pushed = start_camera(self, f"{LIVE} ! jpegdec", listener())
         go_on, held, picture = threading.Event(), threading.Event(), jpeg()
 
@@ -54,8 +54,8 @@ class Pace(unittest.TestCase):
         self.assertEqual(0, said["cudavision_camera_dropped_total", "door", "encoded"])
 
     def test_a_decoder_that_is_too_slow(self):
-        """It takes 0.3 s for a frame, and many come at once: those that are late are not decoded. Then it goes on
-        with new ones."""
+        """The decoder takes 0.3 s per frame, and many frames arrive at once. Late frames are not decoded. Then it
+        continues with new frames."""
         door, pushed = start_camera(self, f"{LIVE} ! jpegdec ! identity sleep-time=300000", listener())
         picture, count = jpeg(), 100
         for _ in range(count):
@@ -73,8 +73,8 @@ class Pace(unittest.TestCase):
         wait_for("every frame is analysed or left out", lambda: count == door.frames + sum(door.pace.dropped.values()))
 
     def test_what_is_late(self):
-        """The delay of a camera, and a clock that is a little slow, are no lateness. Dropping ends with a key frame
-        that is in time."""
+        """The delay of a camera and a slightly slow clock do not count as lateness. Dropping ends with a key frame that
+        is on time."""
         now, behind = [0.0], [0.0]
         each = pace.Pace("door", clock=lambda: now[0])
         pipeline = common.parse("fakesrc ! queue name=queue ! fakesink")
@@ -108,14 +108,14 @@ class Pace(unittest.TestCase):
         self.assertEqual(Gst.PadProbeReturn.REMOVE, encoded(usual + 0.2))
         self.assertEqual((2, False), (each.dropped["encoded"], each.dropping))
         now[0], behind[0], earlier = now[0] + 1, usual + 2, round((now[0] - 1) * Gst.SECOND)
-        each.look(earlier)  # a frame of before, which is late, says nothing new
+        each.look(earlier)  # an earlier frame that is late changes nothing
         self.assertFalse(each.dropping)
         now[0] += 3
         each.look(earlier)  # but no frame takes so long: the timestamps went back
         self.assertTrue(each.dropping)
 
     def test_a_machine_that_is_too_slow_for_dropping(self):
-        """The jitter buffers drop packets until a key frame is in time. The frames that are missing are counted."""
+        """The jitter buffers drop packets until a key frame is on time. The missing frames are counted."""
         jitter, decoder = Gst.ElementFactory.make("rtpjitterbuffer"), Gst.ElementFactory.make("jpegdec")
         pipeline, each, behind = common.parse("fakesrc ! queue name=queue ! fakesink"), pace.Pace("door"), [0.0]
         each.attach(pipeline, pipeline.get_by_name("queue"), None)
@@ -136,7 +136,7 @@ class Pace(unittest.TestCase):
         self.assertEqual((2, False), encoded(2, 5.9))
         self.assertEqual((3, True), encoded(3, 6.1))
         self.assertEqual((4, True), encoded(4, 6.0))
-        self.assertEqual((14, True), encoded(14, 2.0))  # nine frames did not come
+        self.assertEqual((14, True), encoded(14, 2.0))  # nine frames did not arrive
         self.assertEqual((14, False), encoded(15, 1.2, key=True))
         self.assertFalse(each.dropping)
 
@@ -151,9 +151,9 @@ class Pace(unittest.TestCase):
         now[0] = 61
         with self.assertLogs("motion-alarm") as logged:
             each.report(1500)
-        self.assertEqual(["door: 500 of 2000 frames were left out in 61 s: this machine is too slow for all of them"],
+        self.assertEqual(["door: 500 of 2000 frames were skipped in 61 s: this machine is too slow for all of them"],
                          [record.getMessage() for record in logged.records])
-        self.assertRegex(each.problem, "^too slow: 25 % of the frames are left out: ")
+        self.assertRegex(each.problem, "^too slow: 25 % of the frames are skipped: ")
         now[0] = 122
         with self.assertNoLogs("motion-alarm"):
             each.report(3000)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The page of the wall: names, states, the picture of all cameras, and clips."""
+"""Tests the page of the wall: names, states, the picture of all cameras, and clips."""
 
 import collections
 import http.client
@@ -38,7 +38,7 @@ class Units(unittest.TestCase):
 
 class Page(Case):
     def watch(self, tables):
-        """A service with the page, a wall and recordings; `tables` begin within the last of these."""
+        """A service with the page, a wall and recordings. `tables` begin inside the recording table."""
         return self.service(f"[page]\nport = {self.port}\n[wall]\nwidth = 640\nheight = 240\n"
                             f'[recording]\nfolder = "{self.folder}/clips"{tables}')
 
@@ -57,7 +57,6 @@ class Page(Case):
             return collections.defaultdict(dict)
 
     def picture(self):
-        """The next picture of the wall."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANGS)
         self.addCleanup(connection.close)
         connection.request("GET", "/wall.mjpg")
@@ -91,12 +90,12 @@ wall = false
         self.assertIsNone(state["gone"]["clips"])
         status, headers, html = self.get("/")
         self.assertEqual((200, "text/html; charset=utf-8"), (status, headers["Content-Type"]))
-        self.assertNotIn(b"http://", html)  # nothing is asked of the network
+        self.assertNotIn(b"http://", html)  # the page loads nothing from the network
         self.assertNotIn(b"https://", html)
-        # The picture, for whoever asks, also after nobody looked for a while.
+        # Anybody can get the picture, even after a while without viewers.
         for _ in range(2):
             self.show(self.picture(), 640, 240)
-        # Clips, whole and in part, as players ask for them; and no other files.
+        # Clips can be requested whole and in part, as players do. Other files cannot.
         clip = state["door"]["clips"][-1]["file"]
         content = (self.folder / "clips" / "door" / clip).read_bytes()
         status, headers, body = self.get(f"/clips/door/{clip.replace('+', '%2B')}")
@@ -112,7 +111,7 @@ wall = false
         self.assertEqual(0, service.stop())
 
     def test_hostile_requests(self):
-        """Each is refused, and the page is served after it."""
+        """Each request is refused, and the page still works afterwards."""
         self.port = free_port()
         page.serve(types.SimpleNamespace(host="127.0.0.1", port=self.port), [], None)
         for request, status in ((b"POST / HTTP/1.1\r\nContent-Length: 9999999999\r\n\r\n", b"501"),

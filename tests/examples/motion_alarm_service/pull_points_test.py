@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The pull points of a camera: their queues, waits and bounds."""
+"""Tests the pull points of a camera: their queues, waits and bounds."""
 
 import threading
 import unittest
@@ -20,7 +20,7 @@ class PullPoints(unittest.TestCase):
 
     def test_states(self):
         early, _ = self.points.create(60)
-        self.points.set(False)  # is nothing new
+        self.points.set(False)  # this changes nothing
         self.points.set(True)
         self.points.set(True)
         late, _ = self.points.create(60)
@@ -33,7 +33,7 @@ class PullPoints(unittest.TestCase):
         self.assertEqual([("Initialized", False)], self.pull(late))
 
     def pulls(self):
-        """A point, the list to which a pull of it that waits adds what it gets, and the thread of the pull."""
+        """A point, the list to which a waiting pull adds its messages, and the thread of the pull."""
         key, _ = self.points.create(60)
         self.assertEqual([("Initialized", False)], self.pull(key))
         found = []
@@ -50,7 +50,7 @@ class PullPoints(unittest.TestCase):
         return key, found, thread
 
     def test_pulls_wait(self):
-        """Those of many clients, who get the same."""
+        """Many clients wait, and get the same messages."""
         pulls = [self.pulls() for _ in range(pull_points.MOST)]
         self.points.set(True)
         for _, found, thread in pulls:
@@ -58,7 +58,7 @@ class PullPoints(unittest.TestCase):
             self.assertEqual([[("Changed", True)]], found)
 
     def test_a_pull_ends_the_one_before(self):
-        """A client whose connection broke loses no message to the pull that it no longer hears."""
+        """A client whose connection broke does not lose messages to its old pull."""
         key, found, thread = self.pulls()
         self.assertEqual([], self.pull(key))
         thread.join(HANGS)
@@ -67,7 +67,7 @@ class PullPoints(unittest.TestCase):
         self.assertEqual([("Changed", True)], self.pull(key))
 
     def test_a_pull_that_ends_takes_nothing(self):
-        """Also if a message comes before it has noticed that it ends."""
+        """This includes a message that arrives before the pull has noticed that it ends."""
         key, found, thread = self.pulls()
         with self.points.changed:
             self.points.points[key].turn += 1

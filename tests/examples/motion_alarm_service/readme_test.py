@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""README.md: its commands run, its tables name what there is, and its configurations are right."""
+"""Tests README.md: its commands run, its tables are complete, and its configurations are valid."""
 
 import configparser
 import dataclasses
@@ -40,10 +40,10 @@ class Readme(Case):
                               timeout=HANGS, env={**os.environ, **environment})
 
     def test_commands(self):
-        """Each command runs as it stands, but with other ports, with a sink that needs no screen, and with another
-        folder for /etc."""
+        """Each command runs unchanged, except for other ports, a sink that needs no screen, and another folder instead
+        of /etc."""
         self.check_packages(command("apt-get install"))
-        self.assertEqual("export GST_PLUGIN_PATH=$PWD/build/gst", command("export"))  # the test has one
+        self.assertEqual("export GST_PLUGIN_PATH=$PWD/build/gst", command("export"))  # the test already sets it
         checked = self.run_command(command("--check"))
         self.assertEqual((0, "2 cameras: ball, moments\n"), (checked.returncode, checked.stdout), checked.stderr)
         self.check_demo(command("--verbose"))

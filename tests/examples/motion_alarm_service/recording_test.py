@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Clips of motion, from the camera's own stream: what is in them, their names and list, the limits of the disk, and
-what happens when the camera, the disk or the service fails."""
+"""Tests clips of motion from the camera's own stream: their frames, names and list, the limits of the disk, and
+failures of the camera, the disk or the service."""
 
 import datetime
 import hashlib
@@ -24,8 +24,7 @@ H264 = Gst.ElementFactory.find("openh264enc")
 
 
 def slices_of(frame):
-    """The pictures in a frame of H.264 whose NAL units have lengths in front of them. Parameter sets may stand in a
-    clip again."""
+    """The pictures in an H.264 frame whose NAL units have length prefixes. A clip may repeat parameter sets."""
     slices = b""
     while frame:
         size = int.from_bytes(frame[:4], "big")
@@ -46,7 +45,7 @@ def frames_of(file, codec):
 
 
 def pictures_of(file):
-    """The number of frames that decoding gives."""
+    """The number of decoded frames."""
     pipeline = common.parse(f"{common.DECODER} name=clip ! appsink name=sink sync=false",
                             clip={"uri": pathlib.Path(file).as_uri()})
     return sum(1 for _ in common.samples(pipeline))
@@ -59,8 +58,8 @@ class Frame:
 
 class Units(Case):
     def test_the_ring(self):
-        """It holds whole groups of frames, of the seconds that are wanted and not many more, and no more bytes
-        than it may."""
+        """The ring holds whole groups of frames. It covers the requested seconds and not many more, within its limit of
+        bytes."""
         ring = recorder.Ring(2 * Gst.SECOND)
         for number in range(3, 100):
             ring.put(Frame(number / 10, number % 10 == 0))
@@ -73,16 +72,16 @@ class Units(Case):
         self.assertLessEqual(ring.size, recorder.RING)
         self.assertEqual(1, len(ring.groups))
         ring.put(Frame(20, True, caps=Gst.Caps("video/x-h264")))
-        self.assertEqual(1, len(ring.since(0)))  # frames of other caps cannot be in one clip
+        self.assertEqual(1, len(ring.since(0)))  # frames with other caps cannot be in one clip
         for number in range(201, 300):
             ring.put(Frame(number / 10, False, recorder.RING // 15))
-        self.assertEqual(([], 0), (ring.since(0), ring.size))  # no key frame: nothing can be shown
+        self.assertEqual(([], 0), (ring.since(0), ring.size))  # without a key frame nothing can be shown
 
     def new_folder(self, size=0.0, days=0.0):
         return recorder.Folder(tempfile.mkdtemp(dir=self.folder), "door", size, days)
 
     def put(self, folder, ago, size=100, suffix=".mkv"):
-        """A file of a clip that began some days ago."""
+        """Writes a file of a clip that began some days ago."""
         when = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=ago)
         name = f"door_{when.strftime('%Y-%m-%dT%H-%M-%S%z')}{suffix}"
         pathlib.Path(folder.path, name).write_bytes(bytes(size))
@@ -113,7 +112,7 @@ class Units(Case):
     def test_unfinished_clips_of_a_killed_service(self):
         folder = self.new_folder()
         name, short = self.put(folder, 1, recorder.LEAST, ".mkv.part"), self.put(folder, 2, 10, ".mkv.part")
-        # Another service writes it.
+        # another service writes this one
         with recorder.Unfinished(folder, f"door_{'2026-01-02T03-04-05+0000'}.mkv") as other:
             other.stream.write(bytes(recorder.LEAST))
             other.stream.flush()
@@ -134,7 +133,8 @@ class Units(Case):
         self.assertEqual(3, len(folder.rows))
 
     def test_a_disk_that_is_too_slow(self):
-        """What waits for the disk is bounded; the recorder begins another clip later, and says why one is missing."""
+        """The data that waits for the disk is bounded. The recorder begins another clip later, and reports why one is
+        missing."""
         settings = config.Recording(folder=str(self.folder))
         with mock.patch.object(recorder.Clip, "run", lambda clip: None), mock.patch.object(recorder, "RING", 100_000):
             each = recorder.Recorder("door", settings)
@@ -158,7 +158,7 @@ class Units(Case):
             self.assertIsNotNone(each.clip)
 
     def test_which_frames_are_in_which_clip(self):
-        """Of motion that begins at 20 s and lasts until 38 s, with key frames every 2 s, and clips of 10 s at most."""
+        """Motion begins at 20 s and lasts until 38 s, with key frames every 2 s, and clips of at most 10 s."""
         settings = config.Recording(folder=str(self.folder), before=3, after=4, longest=10)
         with mock.patch.object(recorder.Clip, "run", lambda clip: wait_for("the end", lambda: clip.done)), \
                 mock.patch.object(recorder.Clip, "done", False, create=True):
@@ -221,12 +221,12 @@ gap = 0.5
         self.assertEqual(0, service.stop())
         frames, row = frames_of(file, codec), self.rows()[0]
         recorded = frames_of(self.clips / "door" / row["file"], codec)
-        # Black frames are all the same.
+        # Black frames are all equal.
         only = next(index for index, each in enumerate(recorded) if frames.count(each) == 1)
         first = frames.index(recorded[only]) - only
-        # Not one is missing, and none was encoded again.
+        # No frame is missing, and none was encoded again.
         self.assertTrue(frames[first : first + len(recorded)] == recorded)
-        # The ball is there in frames 15 to 59; key frames are a second apart at most.
+        # The ball is visible in frames 15 to 59. Key frames are at most a second apart.
         self.assertIn(first, range(0, 9))
         self.assertGreaterEqual(first + len(recorded), 60)
         self.assertTrue(row["complete"])
@@ -251,7 +251,8 @@ gap = 0.5
         self.check_clip_of_file(file, "video/x-h264")
 
     def test_a_camera_that_is_lost_and_comes_back(self):
-        """Its ball always moves. The clip ends with its last frame, and the next one begins when it is back."""
+        """The ball always moves. The clip ends with the last frame of the camera, and the next clip begins when it is
+        back."""
         door = self.rtsp()
         service = self.service(self.tables(door.uri))
         service.wait_metric("camera_frames_total", "door", least=20)
@@ -261,15 +262,15 @@ gap = 0.5
         row = self.rows()[0]
         self.assertTrue(row["complete"])
         self.assertIsNotNone(row["motions"][0]["end"])
-        # All frames from the first one on: each JPEG is a key frame, and motion began less than five seconds
-        # after them.
+        # The clip has all frames from the first one on: each JPEG is a key frame, and motion began less than five
+        # seconds later.
         self.assertEqual(pictures_of(self.clips / "door" / row["file"]),
                          len(frames_of(self.clips / "door" / row["file"], "image/jpeg")))
         self.assertGreaterEqual(pictures_of(self.clips / "door" / row["file"]),
                                 service.metrics()["camera_frames_total", "door"])
         door.start()
         wait_for("motion again", lambda: service.metrics()["camera_motion", "door"])
-        self.assertEqual(0, service.stop())  # which finishes the second clip
+        self.assertEqual(0, service.stop())  # this finishes the second clip
         self.assertEqual([True, True], [row["complete"] for row in self.rows()])
         self.assertEqual(2, len({row["file"] for row in self.rows()}))
 
@@ -284,7 +285,7 @@ gap = 0.5
         self.assertGreaterEqual(len(hashes), 3 * 5)  # 50 in each, or fewer on a busy machine
 
     def test_a_full_disk(self):
-        """A limit on the size of files stands for it. It is reported, and the service continues."""
+        """A limit on the size of files replaces a full disk. It is reported, and the service continues."""
         door = self.rtsp()
         found, service = self.watched(self.tables(door.uri), prefix=("prlimit", "--fsize=100000"))
         wait_for("the report", lambda: found.last.get("cudavision/door/problem", b"").startswith(b"recording: "))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """An RTSP camera:  rtsp_server.py PORT COLOR. It serves rtsp://me:secret@127.0.0.1:PORT/camera, a ball on a background
-of 0xAARRGGBB, 10 frames per second of 320x240, prints a line when it listens, and ends with its stdin. Status 77
+of 0xAARRGGBB, at 10 frames per second and 320x240. It prints a line when it listens, and ends with its stdin. Status 77
 without GStreamer's RTSP server."""
 
 import sys

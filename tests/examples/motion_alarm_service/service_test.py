@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The parts that need no broker: waiting times, the configuration, places on the wall, the command line."""
+"""Tests the parts that need no broker: waiting times, the configuration, places on the wall, the command line."""
 
 import collections
 import json
@@ -37,7 +37,7 @@ class Units(unittest.TestCase):
     def test_waiting_times(self):
         longest = supervised.Backoff(1, 10, lambda least, most: most)
         self.assertEqual([1, 2, 4, 8, 10, 10], [longest.after(0) for _ in range(6)])
-        self.assertEqual(10, longest.after(9))  # it ran, but not for as long as the wait before
+        self.assertEqual(10, longest.after(9))  # it ran, but not as long as the previous wait
         self.assertEqual([1, 2], [longest.after(11), longest.after(0.5)])
         shortest = supervised.Backoff(1, 10, lambda least, most: least)
         self.assertEqual([0.5, 1, 2, 4, 5], [shortest.after(0) for _ in range(5)])
@@ -77,8 +77,8 @@ class Units(unittest.TestCase):
         return found
 
     def test_one_pipeline_makes_all_snapshots(self):
-        """In the context that all pipelines share, whatever the size and time of a frame; after a failure there is
-        a new one."""
+        """It runs in the context that all pipelines share, whatever the size and time of a frame. A failure leads to a
+        new pipeline."""
         shared = common.Gst.Context.new("test.context", True)
         encoder, made = snapshot.Encoder(lambda: [shared]), []
         self.addCleanup(encoder.close)
@@ -105,7 +105,7 @@ class Units(unittest.TestCase):
             self.assertEqual(2, len(made))
 
     def test_snapshots_that_wait_are_bounded(self):
-        """Each camera has one at most, the newest."""
+        """Each camera has at most one waiting snapshot, the newest."""
         go_on, taken, sent = threading.Event(), [], []
 
         def encode(sample):
@@ -128,7 +128,7 @@ class Units(unittest.TestCase):
         snapshots.join()
 
     def test_stopping_waits_for_no_snapshot(self):
-        """A frame that no picture can be made of, and hundreds that wait, do not hold the publisher up."""
+        """Neither a frame that cannot be encoded nor hundreds of waiting frames delay the end of the publisher."""
         go_on, stopped = threading.Event(), threading.Event()
         self.addCleanup(go_on.set)
 
@@ -145,7 +145,7 @@ class Units(unittest.TestCase):
         self.assertFalse(publisher.snapshots.waiting)
 
     def test_pipelines_are_kept_running(self):
-        """A pipeline that ends, fails or hangs starts again, with the contexts that all share."""
+        """A pipeline that ends, fails or hangs restarts with the contexts that all pipelines share."""
         descriptions = [
             "videotestsrc num-buffers=3 ! fakesink name=sink signal-handoffs=true",  # ends
             "videotestsrc ! identity error-after=4 ! fakesink name=sink signal-handoffs=true",  # fails
@@ -182,9 +182,9 @@ class Units(unittest.TestCase):
         self.assertFalse(few.is_alive() or few.up)
 
     def play(self, told_to, settings, boxes, waits=True):
-        """Plays frames of 320×240 through a camera with these settings: a dark one, and one for each box, which is
-        bright; None is no box. `waits`: until the camera has counted a frame before the next one is sent. Returns the
-        camera, which goes on."""
+        """Plays frames of 320×240 through a camera with these settings: a dark frame, then one for each bright box
+        (None: no box). With `waits`, each frame is sent after the camera has counted the previous one. Returns the
+        camera, which continues."""
         door, pushed = start_camera(self, "appsrc name=source is-live=true format=time "
                                     "caps=video/x-raw,format=GRAY8,width=320,height=240,framerate=25/1", told_to,
                                     cudadiff={"reference": "first", **settings})
@@ -200,7 +200,7 @@ class Units(unittest.TestCase):
         return door
 
     def test_motion_of_the_first_frames_comes_after_online(self):
-        """The frames have not been counted when it begins."""
+        """Motion begins before the frames are counted."""
         told = []
 
         told_to = listener(event=lambda door, line: told.append((line["event"], door.up)),
@@ -211,10 +211,10 @@ class Units(unittest.TestCase):
         self.assertIn(("begin", True), told)
 
     def test_a_camera_that_stalls_delays_no_message(self):
-        """Its last frame has no motion. It sends no other one, and is not lost yet: motion ends and the object leaves
-        nevertheless."""
+        """The last frame of the camera has no motion. No other frame follows, and the camera is not lost yet. Motion
+        still ends, and the object leaves."""
         told = []
-        # It goes to the right, and is gone in the last frame.
+        # The object moves to the right, and is gone in the last frame.
         boxes = [(8 * number, 100, 50, 50) for number in range(2, 19)]
         told_to = listener(event=lambda _, line: told.append(line))
         door = self.play(told_to, {"gap": 0.5, "track-hold": 0.3}, [*boxes, None])
@@ -224,8 +224,8 @@ class Units(unittest.TestCase):
         self.assertTrue(all(line["time"] <= told[-1]["time"] for line in told))
 
     def test_snapshots_show_the_best_view_without_tint(self):
-        """A square comes over the left edge, grows and goes. The first snapshot is of its first frame, the last one
-        shows it whole and largest."""
+        """A square enters across the left edge, grows and disappears. The first snapshot is its first frame; the last
+        one shows it whole and largest."""
         sizes = [20, 30, 40, 60, 80, 100, 90, 70, 50]
         boxes = [(0 if size < 40 else 8 * index, 60, size, size) for index, size in enumerate(sizes)]
         for output in ("passthrough", "overlay", "mask"):
@@ -273,7 +273,7 @@ class Units(unittest.TestCase):
         self.assertEqual([(0, 0, 426, 720), (426, 0, 427, 720), (853, 0, 427, 720)], places(3, columns=3))
 
     def test_secrets_are_hidden(self):
-        """As tests/examples/shared_test.py tests it for all programs; also of another path."""
+        """This extends the test for all programs in tests/examples/shared_test.py to another path."""
         uri = "rtsp://me:a secret@host/x"
         each = camera.Camera(config.Camera(uri=uri, key="door"), config.Reconnect(), None)
         for text in (uri, uri.replace(" ", "%20"), f"cannot open {uri.replace('/x', '/y')}", "no frame came for 10 s"):
@@ -300,8 +300,8 @@ class Units(unittest.TestCase):
                       discovery.discovery("homeassistant", "home/x", [state]))
 
     def test_services_with_different_topics_do_not_meet(self):
-        """Their client ids differ, because a broker throws one of two equals out, and so does what they announce to
-        Home Assistant."""
+        """Client ids must differ, because a broker disconnects one of two clients with equal ids. The ids announced to
+        Home Assistant must differ, too."""
         topics = "home/cams home_cams home__cams home_2f_cams home-cams häuser h_e4_user".split() + ["home cams"]
         door = config.Camera(uri="test", key="door")
         ids, found = set(), []
@@ -321,7 +321,7 @@ class CommandLine(Case):
         return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=HANGS, env=environment)
 
     def fails(self, status, *arguments, **environment):
-        """Returns the one line that it prints."""
+        """Returns the only line that it prints."""
         done = self.program(*arguments, **environment)
         self.assertEqual((status, "", 1), (done.returncode, done.stdout, done.stderr.count("\n")), done.stderr)
         self.assertNotIn(SECRET, done.stderr)
@@ -360,7 +360,7 @@ class CommandLine(Case):
             f"{door}[camera.door.cudadiff]\nzones = 'a b: 0,0 1,1 2,0; a_b: 0,0 1,1 2,0'":
                 "two zones whose names differ only in",
             f"{door}[camera.door.cudadiff]\nzones = 'a: 1,1'":
-                "[camera.door.cudadiff]: zones has a (1,1), which is no polygon",
+                "[camera.door.cudadiff]: zones has a (1,1), which is not a polygon",
             f"{door}[camera.door.cudadiff]\nzones = '1,1'":
                 '[camera.door.cudadiff]: zones is "1,1": it must be polygons with names',
             f"{door}[camera.door.cudadiff]\nzones = 'a: 0,0 321,9 9,9'": "leaves the frame of 320×240 at 321,9",
@@ -385,7 +385,7 @@ class CommandLine(Case):
             f"{rtsp}[recording]\nfolder = '/tmp'": "[recording] is for no camera",
             f"{rtsp}recording = true\n[recording]": "[recording] needs the key folder",
             f"{rtsp}recording = true\n[recording]\nfolder = '/dev/null/x'":
-                "cannot write to /dev/null: it is no folder",
+                "cannot write to /dev/null: it is not a folder",
             f"{rtsp}recording = true\n[recording]\nfolder = '/tmp'\nbefore = -1":
                 "before in [recording] must be 0 to 60",
             f"{door}recording = true\n[recording]\nfolder = '/tmp'": "pictures of a test source are not encoded",
@@ -410,7 +410,7 @@ class CommandLine(Case):
             self.assertNotIn(SECRET, str(raised.exception))
 
     def test_right_configurations(self):
-        """Shapes in pixels that a camera of unknown size may have, and settings without effect, which are warnings."""
+        """Shapes in pixels are valid for a camera of unknown size. Settings without effect are warnings."""
         rtsp = '[camera.door]\nuri = "rtsp://127.0.0.1:9/x"\n[camera.door.cudadiff]\n'
         for text, warnings in {
             f"{rtsp}zones = 'yard 2000: 0,0 3839,9 9,2159'": [],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Cameras that are lost and come back, the wall meanwhile, and the metrics of both."""
+"""Tests cameras that are lost and come back, the wall during the loss, and the metrics of both."""
 
 import signal
 import unittest
@@ -78,7 +78,7 @@ uri = "test"
         self.assertEqual((names.count("begin"), names.count("enter")), (names.count("end"), names.count("leave")))
         wait_for("no signal on the wall", lambda: wall.kind() == "no signal")
         last = next(number for number in range(wall.count() - 1, 0, -1) if wall.kind(number) == "camera")
-        # Its last picture stayed for 2.5 s: 25 pictures, or fewer on a busy machine. The ball moves in all others.
+        # The last picture stayed for 2.5 s: 25 pictures, or fewer on a busy machine. The ball moves in all others.
         self.assertEqual(wall.picture(last)[0], wall.picture(last - 5)[0])
         yard = wall.picture()[1]
         wait_for("the other camera moves on the wall", lambda: wall.picture()[1] != yard)
@@ -117,7 +117,7 @@ uri = "test"
         self.assertEqual(0, service.stop())
 
     def test_a_zone_that_leaves_the_picture_is_no_loss(self):
-        """The size of its picture is known only when the camera is opened."""
+        """The size of the picture is known only after the camera is opened."""
         door = self.rtsp(BLUE)
         found, service = self.watched(f"""
 [camera.door]
@@ -133,7 +133,7 @@ zones = "way in: 0,0 640,0 640,100"
         self.assertEqual(0, service.stop())
 
     def test_rtsp_with_another_codec(self):
-        """A camera that allows one viewer restarts with another codec and another size; it sends no RTCP."""
+        """A camera that serves one viewer restarts with another codec and another size. It sends no RTCP."""
         codecs = [codec for codec in ("h264", "h265") if rtsp_camera.has(codec)] + ["jpeg"]
         sizes = (320, 240), (640, 480), (160, 128)
         sessions = [[rtsp_camera.video(codec, 10, size=size)] for codec, size in zip(codecs, sizes)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Cameras that come by HTTP: Motion JPEG and snapshot URLs."""
+"""Tests HTTP cameras: Motion JPEG and snapshot URLs."""
 
 import glob
 import os
@@ -21,8 +21,8 @@ PASSWORD = f"a#%&1@*b{SECRET}"
 
 class Web(Case):
     def test_motion_jpeg(self):
-        """A camera that sends three pictures and then nothing is online with the first one, at any rate, with sound,
-        and with the properties of its source that the page has named."""
+        """A camera that sends three pictures and then nothing is online with the first one. It may have any framerate,
+        sound, and properties of its source."""
         web, digest = self.web(), self.web(password=PASSWORD, scheme="Digest")
         live = "source = { is-live = true, do-timestamp = true }"
         cameras = {
@@ -37,12 +37,12 @@ class Web(Case):
         service = self.service("".join(f"[camera.{name}]\nuri = '{uri}'\n{more}\n"
                                        for name, (uri, more) in cameras.items()))
         for name in cameras:
-            service.wait_metric("camera_frames_total", name)  # a busy machine may leave out the others
+            service.wait_metric("camera_frames_total", name)  # a busy machine may skip the others
             self.assertEqual(0, service.metrics()["camera_reconnects_total", name])
         self.assertEqual(0, service.stop())
 
     def test_a_snapshot_url(self):
-        """It is online while it answers, and offline while it does not. Its motion is recorded."""
+        """The camera is online while it answers, and offline otherwise. Its motion is recorded."""
         web = self.web(password=PASSWORD)
         service = self.service(f"""
 [recording]
@@ -71,7 +71,8 @@ gap = 0.3
         self.assertEqual(0, service.stop())
 
     def test_a_camera_for_one_viewer(self):
-        """The service asks once, also if it records the camera and shows it, and says what others may keep from it."""
+        """The service opens one connection, even if it records and shows the camera. If another viewer has the only
+        connection, it explains this."""
         web = self.web(viewers=1)
         other = urllib.request.urlopen(web.uri())
         service = self.service(f"""
@@ -94,12 +95,12 @@ recording = true
 
     @unittest.skipUnless(NAMES, "no libnss-wrapper")
     def test_a_name_that_resolves_late(self):
-        """The machine starts before the server of names."""
+        """After a power failure, the service may start before the name server."""
         web, names = self.web(), self.folder / "hosts"
         rtsp = RtspCamera([video("jpeg", 3)])
         self.addCleanup(rtsp.close)
         names.write_text("127.0.0.1 other.test\n")
-        os.utime(names, (0, 0))  # the library reads it again if its seconds change
+        os.utime(names, (0, 0))  # the library reads the file again if its time in seconds changes
         uris = {"door": web.uri("/video?pictures=3"), "yard": web.uri("/snapshot"), "hall": rtsp.uri}
         service = self.service("".join(f"[camera.{name}]\nuri = '{uri.replace('127.0.0.1', 'camera.test')}'\n"
                                        for name, uri in uris.items()),
@@ -112,7 +113,7 @@ recording = true
         self.assertEqual(0, service.stop())
 
     def test_a_long_interval(self):
-        """A picture that nobody asked for is not missing."""
+        """The camera is not lost between the pictures that the service requests."""
         for uri, interval in {"http://127.0.0.1:9/x#every=120": 120, "http://127.0.0.1:9/x": 0, "test": 0}.items():
             settings = config.Camera(uri=uri, key="door")
             self.assertEqual(interval, camera.Camera(settings, config.Reconnect(), mock.Mock()).interval)

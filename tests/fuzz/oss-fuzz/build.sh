@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Builds the targets for OSS-Fuzz into $OUT, each with its corpus, its dictionary and the libraries that it needs.
-# There, $SRC, $WORK, $OUT, compilers, flags and the engine are set; by hand only OUT is needed:
+# OSS-Fuzz sets $SRC, $WORK, $OUT, compilers, flags and the engine. Locally, only OUT is necessary:
 #   OUT=/tmp/out tests/fuzz/oss-fuzz/build.sh
 set -euo pipefail
 if [[ ${SRC:-} ]]; then
@@ -15,7 +15,7 @@ export CFLAGS=${CFLAGS:--O1 -fno-omit-frame-pointer -gline-tables-only -fsanitiz
 # OpenCV's interface has std::string, and the installed library is built with libstdc++.
 CXXFLAGS=${CXXFLAGS:-$CFLAGS}
 export CXXFLAGS=${CXXFLAGS//-stdlib=libc++/}
-# The machines that run targets have none of the libraries: they lie beside the targets.
+# The machines that run the targets lack these libraries, so they are placed beside the targets.
 export LDFLAGS="${LDFLAGS:-} -Wl,-rpath,\$ORIGIN/lib"
 mkdir -p "$OUT/lib"
 programs=()
@@ -33,7 +33,7 @@ for target in grammars frames filters mixers; do
     cp "$root/tests/fuzz/targets/$target.dict" "$OUT/fuzz_$target.dict"
   fi
 done
-# Not the C library and what belongs to the compiler.
+# exclude the C library and the compiler's libraries
 ldd "${programs[@]}" "$OUT/libgstcudavision.so" | awk '$2 == "=>" && $3 ~ "^/" { print $3 }' | sort -u |
   grep -vE '/(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux[^/]*)\.so' | grep -v "^$OUT" |
   xargs -r cp -Lt "$OUT/lib/"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Target: streams through elements. Bytes decide everything that a case has: which element, its properties, the peers
-// around it, caps, frames and events. FUZZ_MIXERS=1 takes the elements with several inputs, each fed by its own
-// thread; FUZZ_MIXERS=0 takes the others.
+// Target: streams through elements. The bytes decide every part of a case: the element, its properties, the peers
+// around it, caps, frames and events. FUZZ_MIXERS=1 tests the elements with several inputs, each fed by its own thread;
+// FUZZ_MIXERS=0 tests the others.
 #include "tests/fuzz/cases.hpp"
 #include "tests/fuzz/targets/target.hpp"
 #include "tests/streams/complaints.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Target: frames that lie about themselves, mapped as elements map them,
-// opened as Python opens them, and made of arrays.
+// Target: frames with wrong descriptions, mapped as elements map them, opened as Python opens them, and made from
+// arrays.
 #include "gst/frames/frames.h"
 
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ namespace {
 using namespace streams;
 
 constexpr int most_pixels = 1 << 14;
-unsigned sum = 0;  // of all bytes that were read, so that the compiler cannot leave reading out
+unsigned sum = 0;  // the sum of all bytes read, so that the compiler cannot remove the reads
 
 const std::vector<std::string>& format_names() {
   static const std::vector<std::string> names = [] {
@@ -62,12 +62,12 @@ GstCaps* raw_caps(Random& random, GstVideoInfo video) {
   if (has & 4) {
     const int number = random.around(1), divisor = random.around(1);
     const char* field = random.below(2) ? "framerate" : "pixel-aspect-ratio";
-    // A GstFraction has neither a divisor of 0 nor the least int.
+    // A GstFraction cannot have a denominator of 0 or the lowest int.
     if (divisor != 0 && std::min(number, divisor) >= -G_MAXINT)
       gst_caps_set_simple(caps, field, GST_TYPE_FRACTION, number, divisor, nullptr);
   }
   if (has & 8) {
-    // Not multiview-mode: GStreamer warns about words that it does not know.
+    // multiview-mode is omitted, because GStreamer warns about words that it does not know
     static constexpr const char* fields[] = {"interlace-mode", "chroma-site", "format", "field-order"};
     set_text(fields[random.below(4)]);
   }
@@ -104,7 +104,7 @@ void map_frame(Random& random) {
   }
 }
 
-/// A function of the plugin.
+/// Finds a function of the plugin.
 template <typename F>
 F* plugin_function(const char* name) {
   static void* const module = [] {
@@ -124,7 +124,7 @@ void read_array(const CudavisionArray& array) {
   read_rows(array.data, std::ptrdiff_t(array.strides[0]), samples * (unsigned(array.bits) / 8), int(array.shape[0]));
 }
 
-/// Opens a frame as cudavision.frames does, and exports its planes by DLPack.
+/// Opens a frame as cudavision.frames does, and exports its planes through DLPack.
 void open_frame(Random& random) {
   const GstVideoInfo video = raw_video(random, format_names(), most_pixels);
   g_autoptr(GstCaps) caps = random.below(4) ? raw_caps(random, video) : nullptr;
@@ -148,7 +148,7 @@ void open_frame(Random& random) {
   if (GST_MINI_OBJECT_REFCOUNT_VALUE(buffer) != 1) complain("a frame is kept although nobody uses it");
 }
 
-/// Makes a frame of arrays, in memory that is as large as they say, and reads it.
+/// Makes a frame from arrays, in memory with the size that they claim, and reads it.
 void make_frame(Random& random) {
   const GstVideoInfo video = raw_video(random, format_names(), most_pixels);
   const int width = random.around(video.width), height = random.around(video.height);
@@ -161,7 +161,7 @@ void make_frame(Random& random) {
     return;
   }
   std::vector<std::vector<char>> memories;
-  bool whole = true;  // whether the memories are as large as the arrays say
+  bool whole = true;  // whether the memories are as large as the arrays claim
   for (int i = 0; i < frame.n_planes; ++i) {
     frame.planes[i].strides[0] = random.around(frame.planes[i].strides[0]);
     const std::int64_t rows = frame.planes[i].shape[0],

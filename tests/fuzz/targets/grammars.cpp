@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Target: the texts that users write. Areas, zones and lines by the parser itself, with shapes placed in a frame; every
-// property of every element as a text, as gst-launch-1.0 sets it, followed by the checks at start.
+// Target: texts from users. Areas, zones and lines go to the parser itself, and their shapes are placed in a frame.
+// Every property of every element is set from text, as gst-launch-1.0 does, followed by the checks at start.
 #include <gst/video/video.h>
 
 #include <string>
@@ -30,7 +30,7 @@ void check_in_frame(const Polygon& points, int width, int height) {
       complain("a point lies outside of the frame");
 }
 
-/// Reads shapes, and reads their texts again: they must be the same.
+/// Parses shapes, and parses their texts again. The results must be equal.
 void read_shapes(Random& random, ShapeKind kind) {
   const int width = 1 + random.below(400), height = 1 + random.below(300);
   const std::string text = random.bytes().rest();
@@ -76,7 +76,6 @@ struct Target {
   bool of_pad;
 };
 
-/// All properties of this plugin's elements.
 const std::vector<Target>& targets() {
   static const std::vector<Target> all = [] {
     std::vector<Target> found;
@@ -96,8 +95,8 @@ const std::vector<Target>& targets() {
   return all;
 }
 
-/// Sets a property as gst_util_set_object_arg() does. GLib warns about numbers out of the range of some properties, and
-/// takes the nearest one; this takes it at once.
+/// Sets a property as gst_util_set_object_arg() does. For numbers out of the range of some properties, GLib warns and
+/// uses the nearest one. This function uses the nearest one directly.
 void set_from_text(GObject* object, const std::string& property, const std::string& text) {
   GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), property.c_str());
   Value value(spec->value_type);
@@ -106,7 +105,7 @@ void set_from_text(GObject* object, const std::string& property, const std::stri
   g_object_set_property(object, property.c_str(), value.get());
 }
 
-/// Sets properties of one element from texts, and starts it. What it says must be valid UTF-8.
+/// Sets properties of one element from texts, and starts it. Its messages must be valid UTF-8.
 void set_texts(Random& random) {
   const Target& first = targets()[std::size_t(random.below(int(targets().size())))];
   g_autoptr(GstElement) element = make_element(first.element, "cpu");

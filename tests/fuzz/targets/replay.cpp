@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Runs a target on files, without a fuzzing engine:   fuzz_NAME FILE|FOLDER…
-// Each file is a case. Exit status: 0; 1 if there is no file; a case that fails ends the process, after its name.
+// Each file is a case. Exit status: 0; 1 if there is no file. A failed case ends the process after its name is printed.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -11,7 +11,7 @@
 using namespace cudavision::fuzz;
 using namespace cudavision::streams;
 
-// Reports of sanitizers end the process, so that libFuzzer keeps the bytes. Tests allocate more memory than exists.
+// Sanitizer reports end the process, so that libFuzzer keeps the bytes. Tests allocate more memory than exists.
 extern "C" {
 __attribute__((visibility("default"))) const char* __asan_default_options() {
   return "allocator_may_return_null=1:detect_stack_use_after_return=1:abort_on_error=1:handle_abort=1";

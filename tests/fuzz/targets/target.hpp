@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What all targets share. A target is one function that takes any bytes. libFuzzer calls it in a build with
-// -Dfuzzers=enabled, replay.cpp in every other build.
+// The interface of all targets. A target is one function that accepts any bytes. libFuzzer calls it in a build with
+// -Dfuzzers=enabled, and replay.cpp in every other build.
 #pragma once
 
 #include "tests/streams/random.hpp"

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double none = -1e9;
 
-/// The median of values that are counted in 512 bins of `step` from `least`, interpolated in its bin.
+/// The median of values counted in 512 bins of width `step` from `least`, interpolated within its bin.
 double binned_median(const std::vector<double>& values, double least, double step) {
   std::vector<int> bins(512);
   for (double value : values) ++bins[std::size_t(std::clamp(int(std::floor((value - least) / step)), 0, 511))];
@@ -31,7 +31,7 @@ Adaptive::Adaptive(const diff::Params& params, const Geometry& geometry)
       across_((geometry.width + 15) / 16),
       down_((geometry.height + 15) / 16) {}
 
-/// Luma above black, and chroma about neutral, for each pixel; in 8-bit steps.
+/// Luma above black, and chroma relative to neutral, for each pixel in 8-bit steps.
 std::vector<Adaptive::Values> Adaptive::read(const Picture& src) const {
   const Definition& format = src.format();
   std::vector<Values> planes;
@@ -46,7 +46,7 @@ std::vector<Adaptive::Values> Adaptive::read(const Picture& src) const {
         value -= 128;
       else if (c.role == Role::luma && format.components.size() > 1)
         value = std::max(0.0, value - 16);
-    // red, green, blue and luma, Cb, Cr in this order
+    // the order is red, green, blue, or luma, Cb, Cr
     const std::size_t at = c.role == Role::green || c.role == Role::cb  ? 1
                            : c.role == Role::blue || c.role == Role::cr ? 2
                                                                         : 0;
@@ -64,7 +64,7 @@ std::vector<Adaptive::Values> Adaptive::read(const Picture& src) const {
   return planes;
 }
 
-/// What is measured of the light in each cell: the gain (channel 0), or the offset of chroma under this gain.
+/// Measures the light of each cell: the gain (channel 0), or the chroma offset under this gain.
 Adaptive::Values Adaptive::measured(const std::vector<Values>& frame, int channel, const Values& gains) const {
   const auto value = [&](std::size_t i, int cell) {
     const double now = frame[std::size_t(channel)][i], mean = mean_[std::size_t(channel)][i];
@@ -87,7 +87,6 @@ Adaptive::Values Adaptive::measured(const std::vector<Values>& frame, int channe
   return cells;
 }
 
-/// The gain of the whole frame.
 double Adaptive::gain_of(const Values& luma) const {
   Values values;
   int looked_at = 0;
@@ -98,8 +97,7 @@ double Adaptive::gain_of(const Values& luma) const {
   return double(values.size()) > looked_at / 8.0 ? binned_median(values, 0, 1.0 / 128) : 1;
 }
 
-/// Fills unmeasured cells from their neighbours. `all`:
-/// the value if nothing was measured in any cell.
+/// Fills unmeasured cells from their neighbours. `all` is the value if no cell was measured.
 Adaptive::Values Adaptive::filled(Values cells, double all) const {
   if (std::all_of(cells.begin(), cells.end(), [](double cell) { return cell == none; }))
     return Values(cells.size(), all);
@@ -124,7 +122,6 @@ Adaptive::Values Adaptive::filled(Values cells, double all) const {
   return cells;
 }
 
-/// The median of 3 × 3 cells.
 Adaptive::Values Adaptive::medians(const Values& before) const {
   Values cells = before;
   for (int cell = 0; cell < across_ * down_; ++cell) {
@@ -139,8 +136,8 @@ Adaptive::Values Adaptive::medians(const Values& before) const {
   return cells;
 }
 
-/// Offsets of chroma: the median of 3 × 3 cells where the gain of the cell differs from its
-/// median by more than a tenth.
+/// Smooths the offsets of chroma: the median of 3 × 3 cells where the gain of the cell differs from its own median by
+/// more than a tenth.
 Adaptive::Values Adaptive::smooth_offsets(const Values& offsets, const Values& gains,
                                           const Values& smooth_gains) const {
   const Values smooth = medians(offsets);
@@ -242,7 +239,7 @@ void Adaptive::start(const std::vector<Values>& frame) {
   stays_.assign(pixels, 8), rival_stays_.assign(pixels, 0);
 }
 
-/// What the background looks like in the light of this frame.
+/// The expected appearance of the background in the light of this frame.
 Adaptive::Expected Adaptive::expect(const std::vector<Values>& frame) const {
   const int channels = int(frame.size());
   std::vector<Values> cells{Values(std::size_t(across_) * down_, 1)};
@@ -267,7 +264,7 @@ Adaptive::Expected Adaptive::expect(const std::vector<Values>& frame) const {
   return expected;
 }
 
-/// How unlike a shadow pixel i is, whose light is `dark` of the expected one: 10 at most.
+/// How unlike a shadow pixel i is, at most 10. `dark`: its share of the expected light.
 double Adaptive::unlike_shadow(const std::vector<Values>& frame, const Expected& expected, double dark,
                                std::size_t i) const {
   double sum = 0;
@@ -293,7 +290,7 @@ Adaptive::Marks Adaptive::mark(const std::vector<Values>& frame, const Expected&
     evidence[i] = std::min(sum, 11.0);
   }
   Marks marks{Mask(pixels), Mask(pixels), Mask(pixels)};
-  const double noise = 1 + 1.0 / frame_;  // also of the mean of so many frames
+  const double noise = 1 + 1.0 / frame_;  // includes the noise of a mean of this many frames
   const auto of = [](const Values& values) { return [&values](std::size_t i) { return values[i]; }; };
   for (std::size_t i = 0; i < pixels; ++i) {
     const int x = int(i) % width_, y = int(i) / width_;
@@ -311,16 +308,16 @@ Adaptive::Marks Adaptive::mark(const std::vector<Values>& frame, const Expected&
   return marks;
 }
 
-/// Whether row y learns in this frame where nothing was seen: once in each group of four frames, whose place in the
-/// group goes on from group to group, and again after four groups.
+/// Whether row y learns in this frame where nothing was seen: once in each group of four frames. The row's place in the
+/// group moves by one from group to group, and by one more after four groups.
 bool Adaptive::turn(int y) const {
   const int group = frame_ / 4, place = frame_ % 4;
   return (std::min(y, height_ - 1 - y) + place + group + group / 4) % 4 == 0;
 }
 
-/// In the first 600 frames, the mean of a pixel has a rival. Each frame adds to the one that it shows and takes an
-/// eighth of it from the other. A rival that was seen longer, and before the mean was seen for 50 frames, takes its
-/// place. shown: whether the frame shows the mean. times: the frames for which this one counts.
+/// In the first 600 frames, the mean of a pixel has a rival. Each frame adds to the one that it shows and subtracts an
+/// eighth from the other. A rival that was seen longer replaces the mean, unless the mean was seen for 50 frames.
+/// `shown`: whether the frame shows the mean. `times`: the number of frames for which this one counts.
 void Adaptive::settle(std::size_t i, const Values& value, bool shown, int times) {
   int &own = stays_[i], &other = rival_stays_[i];
   bool rival = !shown && other > 0;
@@ -342,7 +339,7 @@ void Adaptive::settle(std::size_t i, const Values& value, bool shown, int times)
   }
 }
 
-/// Lets the means and variances follow the frame.
+/// Updates the means and variances with the frame.
 void Adaptive::learn(const std::vector<Values>& frame, const Expected& expected, const Marks& marks) {
   const auto any_near = [&](const Mask& mask, std::size_t i) {
     return around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return mask[j]; }) > 0;

@@ -9,17 +9,16 @@
 
 namespace cudavision::reference {
 
-/// What a diff plan for the background with threshold 0 must find, in double precision; without opening and scale.
+/// What a diff plan for the background with threshold 0 must find, in double precision, without opening and scale.
 class Adaptive {
  public:
   using Mask = std::vector<std::uint8_t>;  ///< 0 or 1 for each pixel
 
   Adaptive(const diff::Params& params, const Geometry& geometry);
 
-  /// The changed pixels.
   Mask submit(const Picture& src);
-  /// The changed pixels of a frame whose blocks of scale × scale pixels changed or did not (row-major): pixels of the
-  /// blocks at the outline follow the blocks around them that look like them. Where `unmasked` is 0, nothing changed.
+  /// Refines the changed blocks of scale × scale pixels (row-major) of a frame: at the outline, pixels follow the
+  /// surrounding blocks that look like them. Where `unmasked` is 0, nothing changed.
   Mask refined(const Picture& src, int scale, const Mask& changed, const Mask& unmasked) const;
   /// Adds the pixels that have a changed pixel on each side, up to `reach` pixels away.
   static Mask with_enclosed(const Mask& changed, int width, int height, int reach);
@@ -31,8 +30,8 @@ class Adaptive {
     Values gain;
   };
   struct Marks {
-    Mask above, raised;  ///< whose neighbourhood differs much, and somewhat
-    Mask changed;        ///< what is above and no shadow
+    Mask above, raised;  ///< whether the neighbourhood differs by much, and by less
+    Mask changed;        ///< above the limit, and not a shadow
   };
   std::vector<Values> read(const Picture& src) const;
   Values measured(const std::vector<Values>& frame, int channel, const Values& gains) const;
@@ -57,8 +56,8 @@ class Adaptive {
   int frame_ = 0;
   std::vector<Values> mean_, variance_;
   std::vector<Values> rival_;             ///< another value of the pixel, see settle()
-  std::vector<int> stays_, rival_stays_;  ///< for how many eighths of a frame the mean and the rival were seen
-  /// The pixel or one beside it, in the last frame and in the frame before.
+  std::vector<int> stays_, rival_stays_;  ///< how long the mean and the rival were seen, in eighths of a frame
+  /// Marks the pixel or its neighbours in the last frame, and in the frame before it.
   Mask above_, above_before_;
   Mask strong_;  ///< in the last frame
 };

@@ -70,7 +70,7 @@ Triple convert(const Triple& s, const Scale& from, const Scale& to) {
   return out;
 }
 
-/// The weight of each sample of an axis (in a plane subsampled by 2^shift) for output pixel i.
+/// The weight of each sample on an axis for output pixel i. The plane is subsampled by 2^shift.
 std::map<int, double> axis(blend::Interpolation interpolation, int i, int place, int begin, int crop, int shift) {
   const double ratio = double(crop) / place;
   const int low = begin >> shift, high = (begin + crop - 1) >> shift;
@@ -153,7 +153,7 @@ void lay_over(Pixel& below, Triple s, double own, double k, const blend::Pad& pa
   const bool soft = pad.key.mode != blend::Key::Mode::none && pad.key.softness > 0, whole = m == 255 && !soft;
   const bool compositors = pad.op == blend::Operator::over || pad.op == blend::Operator::add;
   const auto nearest = [&](double v) { return whole ? std::nearbyint(v + out.nudge) : v; };
-  // Rounding as in compositor.
+  // rounds as compositor does
   const auto down = [&](double v) { return std::floor(v + 0x1p-10 + out.nudge); };
   const auto divided = [&](double v) {
     return !whole ? v : out.division == blend::Division::nearest ? nearest(v) : down(v);
@@ -193,7 +193,6 @@ void lay_over(Pixel& below, Triple s, double own, double k, const blend::Pad& pa
   below.alpha = pad.op == blend::Operator::add ? std::min(m, under + over) : sum;
 }
 
-/// The background at x, y.
 Pixel background_at(const blend::Background& background, const Scale& scale, int x, int y) {
   using Kind = blend::Background::Kind;
   const auto of_rgb = [&](double r, double g, double b) {
@@ -216,10 +215,9 @@ Pixel background_at(const blend::Background& background, const Scale& scale, int
   }
 }
 
-/// A pad's picture at its place in the output.
 class Placed {
  public:
-  using Samples = std::array<double, 4>;  // as in Source; those that the format lacks are black, gray and opaque
+  using Samples = std::array<double, 4>;  // as in Source; missing components are black, gray and opaque
 
   explicit Placed(const Pad& pad)
       : scale(pad.picture.format(), pad.params.color), params_(pad.params), source_(pad.picture) {
@@ -249,7 +247,7 @@ class Placed {
     });
   }
 
-  /// The share of a pixel that the key leaves.
+  /// The share of a pixel that the key keeps.
   double kept(const Triple& samples) const {
     const blend::Key& key = params_.key;
     if (key.mode == blend::Key::Mode::none) return 1;

@@ -14,8 +14,8 @@ struct Pad {
   blend::Pad params;
 };
 
-/// The result that blend::make()'s plan must give, computed pixel by pixel in double precision. `nudge` is added before
-/// colours and alpha of a layer are rounded.
+/// The result that the plan of blend::make() must give, computed pixel by pixel in double precision. `nudge` is added
+/// before the colours and alpha of a layer are rounded.
 Picture blend(const Geometry& geometry, const blend::Color& color, const blend::Background& background,
               const std::vector<Pad>& pads, Layout layout = {}, blend::Division division = blend::Division::nearest,
               double nudge = 0);

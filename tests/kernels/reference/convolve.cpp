@@ -33,7 +33,7 @@ bool integers(const std::vector<double>& weights) {
   return std::all_of(weights.begin(), weights.end(), [](double w) { return w == std::rint(w); });
 }
 
-/// Σ weights·window, exact for integer weights, else in long double.
+/// Σ weights·window, exact for integer weights, otherwise in long double.
 class Sum {
  public:
   Sum(const std::vector<double>& weights, bool exact)
@@ -72,7 +72,7 @@ Picture apply(const convolve::Params& params, const Picture& src, const Region& 
     const bool chroma = c.role == Role::cb || c.role == Role::cr;
     const int neutral = chroma ? (max + 1) / 2 : 0;
     const int outside = params.border_value[std::size_t(c.role)];
-    // The picture's index under kernel sample k: correlation walks with k, convolution against it.
+    // The index in the picture under kernel sample k: correlation moves with k, convolution against it.
     const auto reach = [&](int k, int anchor) { return params.flip ? anchor - k : k - anchor; };
     const auto leaves = [&](int at, int n, int size, int anchor) {
       return at + std::min(reach(0, anchor), reach(size - 1, anchor)) < 0 ||

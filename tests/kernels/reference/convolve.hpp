@@ -6,10 +6,10 @@
 
 namespace cudavision::reference {
 
-/// What convolve::make()'s filter must give, within tolerance().
+/// The result that the filter of convolve::make() must give, within tolerance().
 Picture apply(const convolve::Params& params, const Picture& src, const Region& region = {}, Layout layout = {});
 
-/// 0 for integer weights and divisor 1, else 1 in 8 bit, and 1 in 2¹² of a deeper range.
+/// 0 for integer weights and divisor 1. Otherwise 1 for 8 bits, and 2⁻¹² of the range for deeper formats.
 int tolerance(const convolve::Params& params, Format format);
 
 }  // namespace cudavision::reference

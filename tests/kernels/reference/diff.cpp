@@ -12,14 +12,14 @@ namespace {
 bool chroma(Role role) { return role == Role::cb || role == Role::cr; }
 bool carried(Role role) { return role == Role::alpha || role == Role::padding; }
 
-/// 8-bit steps in the format's own range; 255 is the top of it.
+/// 8-bit steps in the range of the format; 255 is its maximum.
 int scaled(const Definition& format, int value) {
   return value == 255 ? format.max_value() : value << (format.depth - 8);
 }
 
 int luma_of_rgb(int r, int g, int b) { return luma(LumaMatrix::bt601, r, g, b); }
 
-/// A colour of a YUV, an RGB and a gray picture.
+/// A colour for a YUV, RGB or gray picture.
 int colour(const Definition& format, Role role, const std::vector<int>& yuv, const std::vector<int>& red_green_blue) {
   if (format.components.size() == 1) return format.max_value();
   const int value = role == Role::luma ? yuv[0]
@@ -29,7 +29,7 @@ int colour(const Definition& format, Role role, const std::vector<int>& yuv, con
   return scaled(format, value);
 }
 
-/// Least (or most) of the mask within `radius` along one axis; what is beyond the frame does not count.
+/// Minimum or maximum of the mask within `radius` along one axis; positions outside the frame do not count.
 std::vector<std::uint8_t> extreme(const std::vector<std::uint8_t>& mask, int width, int height, int radius, bool across,
                                   bool most) {
   std::vector<std::uint8_t> out(mask.size());
@@ -46,14 +46,13 @@ std::vector<std::uint8_t> extreme(const std::vector<std::uint8_t>& mask, int wid
   return out;
 }
 
-/// Whether any pixel of a sample is set.
 bool any_pixel(const std::vector<std::uint8_t>& mask, const Geometry& size, const Component& c, int x, int y) {
   bool any = false;
   for (const auto& [px, py] : c.pixels(x, y, size)) any = any || mask[std::size_t(py) * size.width + px];
   return any;
 }
 
-/// 1 for each place of a picture that counts.
+/// 1 for each position outside the rectangles.
 std::vector<std::uint8_t> outside_of(const std::vector<Rect>& rects, int width, int height) {
   std::vector<std::uint8_t> outside;
   for (const auto& place : positions(width, height))
@@ -70,7 +69,7 @@ Diff::Values Diff::read(const Picture& picture) const {
   return values;
 }
 
-/// Compares the means of blocks, and repeats what comes out.
+/// Compares the means of blocks, and repeats the results.
 Diff::Step Diff::submit_shrunk(const Picture& src, Layout layout) {
   const int s = params_.analysis_scale, width = geometry_.width, height = geometry_.height;
   const Geometry small{geometry_.format, (width + s - 1) / s, (height + s - 1) / s};
@@ -120,10 +119,10 @@ Diff::Step Diff::submit_shrunk(const Picture& src, Layout layout) {
   return step;
 }
 
-/// The picture that the frame is compared with, if there is one, after which the frame becomes a part of it.
+/// Returns the picture to compare the frame with, if there is one, and then updates it with the frame.
 std::optional<Diff::Values> Diff::follow(const Values& now, const Definition& format) {
   const std::int64_t one = Diff::one(format);
-  // The background rounded to samples, and then moved towards the frame: state = moved(state, sample).
+  // Rounds the background to samples, then moves it towards the frame: state = moved(state, sample).
   const auto background = [&](const auto& moved) -> std::optional<Values> {
     const bool empty = background_.empty();
     Values before = now;
@@ -151,7 +150,7 @@ std::optional<Diff::Values> Diff::follow(const Values& now, const Definition& fo
       past_.push_back(now);
       return std::nullopt;
     case diff::Reference::median: {
-      const double steps = params_.learning_rate < 0 ? 0.25 : params_.learning_rate;  // of 8 bits
+      const double steps = params_.learning_rate < 0 ? 0.25 : params_.learning_rate;  // in 8-bit steps
       const std::int64_t most =
           std::max<std::int64_t>(std::llround(steps * (1 << (format.depth - 8)) * double(one)), steps > 0);
       return background([&](std::int64_t state, std::int64_t sample) {
@@ -173,8 +172,8 @@ std::optional<Diff::Values> Diff::follow(const Values& now, const Definition& fo
   throw std::logic_error("this is no reference for models");
 }
 
-/// Takes pixels out of the mask that are in shadow: a · background, with the threshold's tolerance. a, b: what is
-/// compared of the frame and of the background.
+/// Removes shadow pixels from the mask. A shadow is a · background within the tolerance of the threshold. `a`, `b`: the
+/// compared values of the frame and of the background.
 void Diff::drop_shadows(Step& step, const Values& a, const Values& b, const Definition& format) const {
   const int width = geometry_.width, max = format.max_value();
   const bool yuv = !format.is_rgb() && format.components.size() > 1;
@@ -197,12 +196,12 @@ void Diff::drop_shadows(Step& step, const Values& a, const Values& b, const Defi
   }
 }
 
-/// What is shown of a difference d of a component. `sample`: of the frame.
+/// The value shown for a difference d of a component. `sample` is from the frame.
 int Diff::shown(int d, int sample, Role role, int max) const {
   if (carried(role)) return sample;
   const int middle = (max + 1) / 2;
   long double size = std::abs(d);
-  if (params_.mode == diff::Mode::squared)  // the gain in steps of 2^-32 for its division
+  if (params_.mode == diff::Mode::squared)  // the gain in steps of 2^-32 of its quotient
     size = std::floor(size * size * std::llround(params_.gain / max * 4294967296.0) / 4294967296.0L + 0.5L);
   else
     size = std::floor(size * std::llround(params_.gain * 65536) / 65536 + 0.5L);
@@ -223,7 +222,7 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
   const std::optional<Values> reference = follow(now, format);
   step.compared = reference.has_value();
 
-  // Where pixels count, and chroma samples with a pixel that counts.
+  // The pixels that count, and the chroma samples with at least one such pixel.
   const std::vector<std::uint8_t> unmasked = outside_of(params_.mask_regions, width, height);
   Values a = now, b = reference.value_or(now);
   if (params_.luma_only && format.is_rgb()) {
@@ -235,7 +234,7 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
     luma(a), luma(b);
   }
 
-  // A pixel's difference, and what is shown.
+  // The difference of a pixel, and the value shown.
   std::vector<int> most(unmasked.size());
   for (const Component& c : format.components) {
     const Grid &from = a.at(c.role), &to = b.at(c.role);
@@ -283,7 +282,7 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
   return step;
 }
 
-/// Adds each changed pixel of the analysis to the cells of all its pixels of the frame.
+/// Adds each changed pixel of the analysis to the cells of all its pixels in the frame.
 void Diff::measure_looks(Step& step, const Values& now) const {
   const Definition& format = step.out.format();
   const int s = params_.analysis_scale, width = geometry_.width, height = geometry_.height, cell = params_.cell_size;
@@ -310,7 +309,7 @@ void Diff::measure_looks(Step& step, const Values& now) const {
           looks.left = std::min(looks.left, x), looks.right = std::max(looks.right, x);
           looks.top = std::min(looks.top, y), looks.bottom = std::max(looks.bottom, y);
           ++looks.pixels;
-          // 64 bits for the columns from the first to the last one of the cell, each for 2^n of them.
+          // A cell has 64 bits for its columns from first to last. Each bit stands for 2^n columns.
           const int first = cell_x * cell / s, last = (std::min((cell_x + 1) * cell, width) - 1) / s;
           int columns_of_bit = 1;
           while (columns_of_bit * 64 < last - first + 1) columns_of_bit *= 2;
@@ -320,8 +319,8 @@ void Diff::measure_looks(Step& step, const Values& now) const {
       }
     }
   }
-  // Of cells that do not move, and where nobody asks for more, only the extent is known. Where pixels are not counted,
-  // all cells are taken for moving.
+  // For cells that do not move, only the extent is known, unless more is requested. Where pixels are not counted, all
+  // cells count as moving.
   const bool all_counted = std::accumulate(step.cells_unmasked.begin(), step.cells_unmasked.end(), std::uint64_t(0)) ==
                            std::uint64_t(width) * height;
   for (std::size_t i = 0; i < step.cells_looks.size(); ++i) {

@@ -12,19 +12,19 @@
 
 namespace cudavision::reference {
 
-/// The defaults, but no frame is taken for a switch of the light: tests change most of a picture at once.
+/// The defaults without the search for switches of the light, because tests change most of a picture at once.
 inline diff::Params without_light() {
   diff::Params params;
   params.light_change_ratio = 0;
   return params;
 }
 
-/// What diff::make()'s plan must give, pixel by pixel; all references but mog2.
+/// What the plan of diff::make() must give, pixel by pixel, for all references except mog2.
 class Diff {
  public:
   Diff(const diff::Params& params, const Geometry& geometry) : params_(params), geometry_(geometry) {}
 
-  /// What diff::CellLooks must be.
+  /// The expected diff::CellLooks.
   struct Looks {
     int left = 1 << 20, top = 1 << 20, right = -1, bottom = -1;
     std::int64_t pixels = 0, luma = 0, luma_squares = 0, cb = 0, cr = 0;
@@ -37,13 +37,13 @@ class Diff {
     }
   };
   struct Step {
-    Picture out;  ///< what dst holds afterwards; meaningless for diff::Output::none
+    Picture out;  ///< the expected contents of dst; meaningless for diff::Output::none
     bool compared = false, light = false;
-    std::vector<std::uint8_t> mask;  ///< one a pixel, 0 or 1
+    std::vector<std::uint8_t> mask;  ///< one per pixel, 0 or 1
     std::vector<std::uint32_t> cells_changed, cells_unmasked;
     std::vector<Looks> cells_looks;
-    std::uint64_t sum = 0;       ///< of the pixels' differences, in sample values
-    std::uint64_t analysed = 0;  ///< pixels that are counted, at the size of the analysis
+    std::uint64_t sum = 0;       ///< of the differences of the pixels, in sample values
+    std::uint64_t analysed = 0;  ///< counted pixels, at the size of the analysis
   };
   Step submit(const Picture& src, Layout layout = {});
   void reset() { past_.clear(), background_.clear(), shrunk_.reset(); }

@@ -43,7 +43,7 @@ std::vector<std::uint64_t> transposed(const std::vector<std::uint64_t>& in, int 
 }  // namespace
 
 std::vector<std::int64_t> gaussian_weights(int taps, double sigma, int bits) {
-  // Without a sigma, OpenCV takes the weights of small kernels from tables; here in units of 1/256.
+  // Without a sigma, OpenCV takes the weights of small kernels from tables, here in units of 1/256.
   static const std::vector<std::vector<double>> tables = {
       {256}, {64, 128, 64}, {16, 64, 96, 64, 16}, {8, 28, 56, 72, 56, 28, 8}, {4, 13, 30, 51, 60, 51, 30, 13, 4}};
   const int middle = taps / 2;

@@ -6,8 +6,9 @@
 
 namespace cudavision::reference {
 
-/// OpenCV's fixed-point weights, summing to 2^bits: exp(−x²/2σ²) is normalised and rounded from the ends to the middle;
-/// each rounding error goes to the next weight, and the middle weight makes the sum exact. Returns all `taps` weights.
+/// OpenCV's fixed-point weights, which sum to 2^bits. exp(−x²/2σ²) is normalised and rounded from the ends to the
+/// middle. Each rounding error is added to the next weight, and the middle weight makes the sum exact. Returns all
+/// `taps` weights.
 std::vector<std::int64_t> gaussian_weights(int taps, double sigma, int bits);
 
 /// The result that the filter of gaussian::make() must give.

@@ -7,17 +7,16 @@
 
 namespace cudavision::reference {
 
-/// The counts that a Histogram must give.
+/// The expected counts of a Histogram.
 histogram::Counts count(const histogram::Params& params, const Picture& src, const Region& region = {});
 
-/// The sums that Sharpness must give. `before`: the picture to compare with; nullptr: none.
+/// The expected sums of Sharpness. `before`: the picture to compare with, or nullptr.
 histogram::LumaSums luma_sums(LumaMatrix matrix, const Picture& src, const Region& region = {},
                               const Picture* before = nullptr);
 
-/// The picture that the filter of histogram::make_equalize() must give.
+/// The result that the filter of histogram::make_equalize() must give.
 Picture equalize(LumaMatrix matrix, const Picture& src, const Region& region = {}, Layout layout = {});
 
-/// Draws the overlay of these counts into a picture.
 void draw(const histogram::OverlayParams& params, const histogram::Counts& counts, Picture& picture);
 
 /// Statistics computed from the sorted samples themselves.

@@ -23,7 +23,7 @@ std::vector<Sums> tables(const integral::Params& params, const Picture& src) {
     channels.push_back(luma(LumaMatrix::bt601, src));
   } else {
     std::vector<Component> components = src.format().components;
-    if (src.format().unpacked) {  // in the order of the planes that the pixels are unpacked to
+    if (src.format().unpacked) {  // the order of the planes after unpacking
       const std::vector<Role> order = {Role::luma, Role::cb, Role::cr, Role::green, Role::blue, Role::red, Role::alpha};
       const auto place = [&](const Component& c) { return std::find(order.begin(), order.end(), c.role); };
       std::sort(components.begin(), components.end(),

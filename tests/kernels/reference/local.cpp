@@ -44,19 +44,18 @@ int nlm(const local::Params& params, const Grid& in, int depth, const Component&
   return int(std::nearbyint(sum / weights));
 }
 
-/// Whether the result depends on the box of a region.
 bool follows_boxes(const local::Params& params) {
   return params.operation == local::Operation::pixelate ||
          (params.operation == local::Operation::box_mean && params.radius == 0);
 }
 
-/// An eighth of the shorter side of a box, rounded up, at least 2; sides count up to the sides of the frame.
+/// An eighth of the shorter side of a box, rounded up, at least 2. Sides are limited to the sides of the frame.
 int radius_for(const Geometry& geometry, const Rect& box) {
   const int shorter = std::min({box.width, box.height, geometry.width, geometry.height});
   return std::max(2, int(std::ceil(shorter / 8.0)));
 }
 
-/// A mosaic: the samples whose first pixels lie in one square get their mean.
+/// Makes a mosaic: samples whose first pixels lie in one square get their mean.
 Grid mosaic(const Grid& in, const Component& c, const Rect& box, int side) {
   const auto square = [side](int sample, int shift, int origin) {
     return int(std::floor(double((sample << shift) - origin) / side));
@@ -75,7 +74,7 @@ Grid mosaic(const Grid& in, const Component& c, const Rect& box, int side) {
   return out;
 }
 
-/// Filters shape after shape, each by its box; those with longer shorter sides come later, and win.
+/// Filters one shape after another, each with its own box. Shapes with a longer shorter side come later and win.
 Picture apply_by_shape(const local::Params& params, const Picture& src, const Region& region, Layout layout) {
   struct One {
     Region region;
@@ -146,7 +145,7 @@ Picture apply(local::Params params, const Picture& src, const Region& region, La
           out.at(x, y) = in.at(x, y) * n < sum * (1 - params.sensitivity) ? 0 : max;
           break;
         case local::Operation::deviation: {
-          // Exact: n·Q − S² in 128 bits.
+          // exact: n·Q − S² in 128 bits
           const auto spread = static_cast<unsigned __int128>(over(squares)) * unsigned(w.count()) -
                               static_cast<unsigned __int128>(over(sums)) * over(sums);
           out.at(x, y) = int(std::nearbyint(std::sqrt(double(spread)) / n));

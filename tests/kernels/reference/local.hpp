@@ -8,7 +8,7 @@ namespace cudavision::reference {
 
 /// Computes the filter by its definition, window by window.
 Picture apply(const local::Params& params, const Picture& src, const Region& region = {}, Layout layout = {});
-/// Applies a filter that depends on the box: this box filters all shapes of the region.
+/// Applies a filter that depends on the box, with this box for all shapes of the region.
 Picture apply(local::Params params, const Picture& src, const Region& region, Layout layout, const Rect& box);
 /// The allowed difference: 0, or 1 for deviation and non-local means.
 int tolerance(const local::Params& params);

@@ -27,7 +27,6 @@ Definition planar(const char* name, int depth, const std::vector<Role>& roles, i
   return format;
 }
 
-/// Adds a last plane of alpha.
 Definition with_alpha(Definition format) {
   format.components.push_back({A, 3, 0, format.sample_bytes(), 0, 0});
   return format;
@@ -51,18 +50,18 @@ Definition unpacked(Definition format, int shift = 0) {
   return format;
 }
 
-/// Luma, chroma, luma, chroma in words of 16 bits.
+/// Luma, chroma, luma, chroma in 16-bit words.
 Definition packed_422(const char* name, int depth) {
   return unpacked({name, depth, 0, {{Y, 0, 0, 4, 0, 0}, {U, 0, 2, 8, 1, 0}, {V, 0, 6, 8, 1, 0}}}, 16 - depth);
 }
 
-/// A word of 32 bits for a pixel, from the lowest bits on.
+/// One 32-bit word per pixel, starting at the lowest bits.
 Definition ten_bits(const char* name, Role first, Role second, Role third) {
   const auto field = [](Role role, int bit, int bits) { return Component{role, 0, 0, 4, 0, 0, {{0, bit, bits}}}; };
   return unpacked({name, 10, 0, {field(first, 0, 10), field(second, 10, 10), field(third, 20, 10), field(A, 30, 2)}});
 }
 
-/// Six pixels in four words of 32 bits: Cb Y Cr, Y Cb Y, Cr Y Cb, Y Cr Y, from the lowest bits on.
+/// Six pixels in four 32-bit words: Cb Y Cr, Y Cb Y, Cr Y Cb, Y Cr Y, starting at the lowest bits.
 Definition v210() {
   Definition format{"v210", 10, 0, {{Y, 0, 0, 16, 0, 0}, {U, 0, 0, 16, 1, 0}, {V, 0, 0, 16, 1, 0}}};
   const char order[] = "UYVYUYVYUYVY";
@@ -73,11 +72,11 @@ Definition v210() {
   return unpacked(format);
 }
 
-/// A sample of 0 … from as one of 0 … to, rounded.
+/// Scales a sample from the range 0 … from to 0 … to, rounded.
 int scaled(int sample, int from, int to) { return from == to ? sample : (sample * to + from / 2) / from; }
 
-/// The ellipse that fills a box: (dx / width)² + (dy / height)² ≤ 1 for the distances of the pixel's centre from
-/// the centre of the box, times 2.
+/// Whether the centre of a pixel is in the ellipse that fills a box: (dx / width)² + (dy / height)² ≤ 1, where dx and
+/// dy are twice the distance from the centre of the box.
 bool in_ellipse(const Rect& box, int x, int y) {
   if (!contains(box, x, y)) return false;
   const __int128 w = box.width, h = box.height, dx = 2 * (long(x) - box.x) + 1 - box.width,
@@ -85,8 +84,8 @@ bool in_ellipse(const Rect& box, int x, int y) {
   return dx * dx * h * h + dy * dy * w * w <= w * w * h * h;
 }
 
-/// Whether a ray from the pixel's centre to the left meets the edges an odd number of times.
-/// An edge through the centre is met.
+/// Whether a ray from the centre of the pixel to the left meets the edges an odd number of times. It also meets an edge
+/// through the centre.
 bool in_polygon(const Polygon& polygon, int x, int y) {
   const __int128 cx = 2 * long(x) + 1, cy = 2 * long(y) + 1;  // in half pixels
   int met = 0;
@@ -94,7 +93,7 @@ bool in_polygon(const Polygon& polygon, int x, int y) {
     const Point &a = polygon[i], &b = polygon[(i + 1) % polygon.size()];
     const __int128 ax = 2 * long(a.x), ay = 2 * long(a.y), bx = 2 * long(b.x), by = 2 * long(b.y);
     if ((ay < cy) == (by < cy)) continue;
-    // The edge is at ax + (bx − ax) · (cy − ay) / (by − ay).
+    // the edge is at ax + (bx − ax) · (cy − ay) / (by − ay)
     const __int128 distance = (cx - ax) * (by - ay) - (bx - ax) * (cy - ay);
     met += by > ay ? distance >= 0 : distance <= 0;
   }
@@ -273,7 +272,8 @@ std::string Picture::sample_difference(const Picture& actual, int tolerance) con
     for (const auto& [x, y] : positions(width(c), height(c))) {
       const int want = word(c, x, y), got = actual.word(c, x, y), shift = format().shift;
       const bool stray = ((want ^ got) & unused) != 0;
-      // Steps of a field of few bits are wide: two samples that differ by one step of the depth may differ by one.
+      // A field with few bits has wide steps: two samples that differ by one step of the depth may differ by one step
+      // of the field.
       const int allowed = most(c) < format().max_value() ? std::min(tolerance, 1) : tolerance;
       if (std::abs((want >> shift) - (got >> shift)) <= allowed && !stray) continue;
       return "plane " + std::to_string(c.plane) + ", role " + std::to_string(int(c.role)) + ", sample (" +
@@ -345,7 +345,7 @@ int luma(LumaMatrix matrix, int red, int green, int blue) {
   static constexpr float weights[][3] = {
       {0.299f, 0.587f, 0.114f}, {0.2126f, 0.7152f, 0.0722f}, {0.2627f, 0.678f, 0.0593f}, {0.212f, 0.701f, 0.087f}};
   const float* w = weights[int(matrix)];
-  // volatile: no fused multiply-add.
+  // volatile prevents fused multiply-add
   const volatile float r = w[0] * float(red), g = w[1] * float(green), b = w[2] * float(blue);
   const volatile float two = r + g;
   const volatile float all = two + b;
@@ -365,7 +365,7 @@ Grid luma(LumaMatrix matrix, const Picture& src) {
 
 bool in_region(const Region& region, const Geometry& geometry, const Component& c, int x, int y) {
   if (region.mode == Region::Mode::frame) return true;
-  bool all = false, any = false;  // all, any of the sample's pixels lie in one shape
+  bool all = false, any = false;  // whether all or any of the sample's pixels lie in one shape
   const auto look = [&](const auto& holds) {
     int pixels = 0, inside = 0;
     for (const auto& [px, py] : c.pixels(x, y, geometry)) {

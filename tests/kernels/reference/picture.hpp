@@ -20,9 +20,10 @@ struct Component {
   Role role;
   int plane, offset, step, shift_x, shift_y;
 
-  /// For formats of bit fields: where the samples of a group of pixels lie. `step` is then the bytes of a group.
+  /// For formats of bit fields: the locations of the samples in a group of pixels. `step` is then the number of bytes
+  /// of a group.
   struct Field {
-    int word, bit, bits;  ///< in the group's words of 32 bits
+    int word, bit, bits;  ///< in the 32-bit words of the group
   };
   std::vector<Field> fields = {};
 
@@ -36,18 +37,18 @@ struct Component {
   }
 };
 
-/// GStreamer's definition of a format, independent of the table under test (format_test.cpp
-/// compares both with GStreamer).
+/// GStreamer's definition of a format, independent of the table under test. format_test.cpp compares both with
+/// GStreamer.
 struct Definition {
   const char* name;
   int depth, shift;
   std::vector<Component> components;
-  /// Filters unpack the whole picture: bits outside of samples become zero, also where samples are only copied.
+  /// Filters unpack the whole picture, which clears bits outside samples, even where samples are only copied.
   bool unpacked = false;
 
   int sample_bytes() const { return depth > 8 ? 2 : 1; }
   int max_value() const { return (1 << depth) - 1; }
-  /// The component of this role; nullptr: none.
+  /// The component of this role, or nullptr.
   const Component* find(Role role) const {
     for (const Component& component : components)
       if (component.role == role) return &component;
@@ -90,7 +91,7 @@ class Picture {
   Grid read(const Component& component) const;
   void write(const Component& component, const Grid& grid);
   void write(const Component& component, int x, int y, int sample);
-  /// Sets each sample, row by row, to value(x, y, its value until now).
+  /// Replaces each sample, row by row, with value(x, y, old sample).
   template <typename F>
   void change(const Component& component, F&& value) {
     Grid grid = read(component);
@@ -99,23 +100,23 @@ class Picture {
   }
   /// Sets all 16 bits of a stored word (8 in an 8-bit format), for any depth.
   void write_word(const Component& component, int x, int y, int word);
-  /// Copies a sample's stored word from another picture of the same geometry, bit for bit, or the sample if the format
-  /// is unpacked.
+  /// Copies the stored word of a sample from a picture of the same geometry, bit for bit. For unpacked formats it
+  /// copies the sample.
   void copy(const Component& component, int x, int y, const Picture& from) {
     const int shift = format().unpacked ? format().shift : 0;
     write_word(component, x, y, from.word(component, x, y) >> shift << shift);
   }
   /// Packed 4:2:2 of odd width: repeats the last luma sample of each row in the padding. Groups of bit fields: repeats
-  /// the last sample of each component, and clears the bits that belong to none.
+  /// the last sample of each component, and clears unused bits.
   void fill_padding();
   /// A view of a copy of this picture whose bytes are at `base`.
   Image at(void* base) const;
 
-  /// This picture with every byte inverted. A destination starts with it, so that no unwritten byte looks correct.
+  /// This picture with every byte inverted. Destinations start with it, so that no unwritten byte looks correct.
   Picture inverted() const;
   /// Compares `actual` with this picture. Samples may differ by `tolerance` steps, unused low bits must be equal, and
-  /// all other bytes must still equal inverted(). Returns a description of the first difference, or an empty
-  /// string. The padding must be as by fill_padding().
+  /// all other bytes must still equal inverted(). Returns a description of the first difference, or an empty string.
+  /// The padding must be the result of fill_padding().
   std::string difference(const Picture& actual, int tolerance) const;
   /// Like difference(), for the samples only.
   std::string sample_difference(const Picture& actual, int tolerance) const;
@@ -133,7 +134,7 @@ class Picture {
   const Component::Field* field(const Component& c, int x) const {
     return c.fields.empty() ? nullptr : &c.fields[x % c.fields_in_group()];
   }
-  /// The greatest value of a stored sample.
+  /// The largest value of a stored sample.
   int most(const Component& c) const { return c.fields.empty() ? format().max_value() : (1 << c.fields[0].bits) - 1; }
   int word(const Component& c, int x, int y) const;
   std::uint32_t word_32(std::size_t at) const;
@@ -148,11 +149,11 @@ class Picture {
 
 /// The luma of a pixel, in single precision, where each product and sum is rounded.
 int luma(LumaMatrix matrix, int red, int green, int blue);
-/// The luma of all pixels: the Y plane, or the luma of red, green and blue.
+/// The luma of all pixels: the Y plane, or the luma computed from red, green and blue.
 Grid luma(LumaMatrix matrix, const Picture& src);
 
-/// Whether a component's sample is in the region. A chroma sample is inside if all of its pixels lie in one shape, and
-/// outside if none of them lies in a shape.
+/// Whether a sample of a component is in the region. A chroma sample is inside if all of its pixels lie in one shape,
+/// and outside if none of them lies in a shape.
 bool in_region(const Region& region, const Geometry& geometry, const Component& c, int x, int y);
 inline bool in_region(const Region& region, const Geometry& geometry, const ChannelSet& set, int x, int y) {
   return in_region(region, geometry, Component{Role::luma, 0, 0, 1, set.shift_x, set.shift_y}, x, y);
@@ -162,7 +163,7 @@ inline bool in_region(const Region& region, const Geometry& geometry, const Chan
 Picture filtered(const Picture& src, const Region& region, bool filter_alpha, Layout layout,
                  const std::function<Grid(const Grid&, const Component&)>& operation);
 
-/// The index of the sample that replaces index i of n, found step by step. −1: the border value.
+/// The index of the sample that replaces index i of n, found step by step; −1 for the border value.
 int extrapolate(int i, int n, Border border);
 
 }  // namespace cudavision::reference

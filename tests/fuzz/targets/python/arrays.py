@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Target: cudavision.frames. Tensors of DLPack and arrays of the CUDA array interface whose fields are any numbers, as
-a faulty library gives them, and frames that become arrays."""
+"""Target: cudavision.frames. Tests DLPack tensors and arrays of the CUDA array interface with arbitrary fields, as from
+a faulty library, and frames that become arrays."""
 import collections
 import ctypes
 import time
@@ -25,7 +25,7 @@ REFUSALS = (ValueError, TypeError, BufferError, RuntimeError)
 FORMATS = ("GRAY8", "RGB", "NV12", "I420", "YUY2", "RGBA", "GRAY16_LE", "P010_10LE", "RGBA64_LE", "v210", "ENCODED", "",
            "A420")
 NAMES = (b"dltensor", b"dltensor_versioned")
-ROOM = 1 << 16  # bytes behind each tensor
+ROOM = 1 << 16  # bytes after each tensor
 without_deleter = collections.deque(maxlen=1000)  # tensors that nobody releases
 Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
@@ -42,7 +42,7 @@ is_valid.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class Tensor:
-    """An array with __dlpack__, near one that fits a plane."""
+    """An array with __dlpack__, similar to one that fits a plane."""
 
     def __init__(self, reader, shape, bits):
         self.memory = (ctypes.c_uint8 * ROOM)()
@@ -75,7 +75,7 @@ class Tensor:
         if reader.below(4):
             tensor.strides = ctypes.cast(self.strides, type(tensor.strides))
         tensor.byte_offset = reader.around(0) & (2**64 - 1)
-        # Not the name of the other structure, which nobody could detect.
+        # not the name of the other structure, which nobody could detect
         self.name = reader.pick((b"used_dltensor", b"another")) if reader.below(8) == 7 else NAMES[self.versioned]
         self.modern = reader.below(2)
         self.size = size
@@ -85,7 +85,7 @@ class Tensor:
         self.deleted += 1
 
     def wait(self):
-        """Waits until the tensor is deleted, if that is to be expected: until then it must live."""
+        """Waits for the deletion of the tensor, if one is expected. Until then the tensor must live."""
         while (
             self.capsule is not None
             and self.managed.deleter
@@ -106,7 +106,7 @@ class Tensor:
         return self.capsule
 
     def holds(self, shape, row_bytes):
-        """Whether the rows that the tensor promises are in its memory."""
+        """Whether the tensor's memory contains the rows that it promises."""
         tensor = self.managed.tensor
         begin = (tensor.data or 0) + tensor.byte_offset - ctypes.addressof(self.memory)
         pitch = self.strides[0] * self.size if tensor.strides else row_bytes
@@ -135,7 +135,7 @@ class Interface:
 
 
 def make(reader):
-    """Arrays to a buffer."""
+    """Makes a buffer from arrays."""
     try:
         maker = frames.BufferMaker(reader.pick(FORMATS), reader.around(8), reader.around(4), device="cpu")
     except REFUSALS:
@@ -159,7 +159,7 @@ def make(reader):
 
 
 def check(maker, tensors, bits, buffer):
-    """Compares a buffer with the arrays that it was made of."""
+    """Compares a buffer with the arrays that it was made from."""
     rows = [int(numpy.prod(shape[1:])) * bits // 8 for shape in maker.shapes]
     meta = GstVideo.buffer_get_video_meta(buffer)
     for tensor, shape, row, stride in zip(tensors, maker.shapes, rows, meta.stride):
@@ -174,7 +174,7 @@ def check(maker, tensors, bits, buffer):
 
 
 def import_interface(reader):
-    """An array of the CUDA array interface, as far as it is read without a GPU."""
+    """Imports an array of the CUDA array interface, as far as this works without a GPU."""
     try:
         imported = _sources.Imported(Interface(reader, (4, 8), 8), "cuda:0", None)
     except REFUSALS:
@@ -183,7 +183,7 @@ def import_interface(reader):
 
 
 def export(reader):
-    """A frame to arrays."""
+    """Exports a frame to arrays."""
     format, width, height = reader.pick(FORMATS), reader.around(8), reader.around(4)
     text = f"video/x-raw,format={format or 'X'},width=(int){width % 2**31 - 5},height=(int){height % 2**31}"
     buffer = Gst.Buffer.new_wrapped(bytes(1 + reader.around(96) % ROOM))

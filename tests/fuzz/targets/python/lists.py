@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Target: what motion-scan reads from people: lists of clips, settings, shards; and what of a URI they may see."""
+"""Target: user input of motion-scan: lists of clips, settings and shards, and the visible part of a URI."""
 import os
 import tempfile
 
@@ -10,7 +10,7 @@ from reader import Reader
 
 FILES = ("examples/motion-scan/clips.py", "examples/uris.py")
 SECRET = "S3CR3Tpw"
-EMPTY = tempfile.TemporaryDirectory()  # nothing that a list names is there
+EMPTY = tempfile.TemporaryDirectory()  # nothing that a list names exists there
 
 
 def read_list(data):
@@ -19,7 +19,7 @@ def read_list(data):
         stream.flush()
         lines = clips.lines_of(f"/proc/self/fd/{stream.fileno()}")
         assert all(lines) and not any("\n" in line for line in lines)
-        # Folders are searched: only names in an empty one.
+        # discover() searches folders, so a line must not name an existing one.
         if not any(os.path.isdir(uris.path_of(line) or "") for line in lines):
             try:
                 found = clips.discover([], [f"/proc/self/fd/{stream.fileno()}"])
@@ -37,7 +37,7 @@ def read_list(data):
 
 
 def hide_password(reader):
-    """A password before an @ must not be shown, whatever is around it."""
+    """A password before an @ must not be shown, whatever surrounds it."""
     scheme = reader.pick(("rtsp", "http", "rtmp", "RTSP", "srt+x"))
     user, more, host, text = (reader.text() for _ in range(4))
     if any(mark in user + more for mark in "/?#@:") or SECRET in host + text:

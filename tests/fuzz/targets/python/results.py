@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Target: results of motion-scan that are read back from a folder, into tables and onto the page. A file that is no
-result counts as none."""
+"""Target: results of motion-scan that are read from a folder into tables and the page. A file that is not a result is
+ignored."""
 import pathlib
 import tempfile
 
@@ -15,7 +15,7 @@ RANGES = {"int32": 2**31, "int64": 2**63}
 
 
 class Arrow:
-    """In place of pyarrow: refuses the values that it refuses."""
+    """Replaces pyarrow: refuses the values that pyarrow refuses."""
 
     class ParquetWriter:
         def __init__(self, stream, schema, compression):

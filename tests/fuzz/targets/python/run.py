@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Runs a target in Python:
+"""Runs a Python target:
   run.py TARGET --replay FILE|FOLDER…             each file is a case; without a fuzzing engine
-  run.py TARGET --coverage FILE|FOLDER…           the same, and prints the share of lines that were run of the files
-                                                  aimed at
-  run.py TARGET --minimise OUT FILE|FOLDER…       copies to the folder OUT the smallest cases that together
-                                                  run all steps between lines
-  run.py TARGET [OPTION OF LIBFUZZER…] FOLDER…    fuzzing by atheris (https://pypi.org/project/atheris)
-TARGET: arrays, configuration, lists or results. Exit status: 0; 1 after a failure (libFuzzer has its own); 77 if
-something is missing that the target needs."""
+  run.py TARGET --coverage FILE|FOLDER…           the same, and prints the share of executed lines of the targeted files
+  run.py TARGET --minimise OUT FILE|FOLDER…       copies to the folder OUT the smallest cases that together execute all
+                                                  steps between lines
+  run.py TARGET [OPTION OF LIBFUZZER…] FOLDER…    fuzzing with atheris (https://pypi.org/project/atheris)
+TARGET: arrays, configuration, lists or results. Exit status: 0; 1 after a failure (libFuzzer has its own); 77 if a
+requirement of the target is missing."""
 import ast
 import hashlib
 import importlib.util
@@ -23,7 +22,7 @@ FOLDERS = {"arrays": "examples", "configuration": "examples/motion-alarm-service
 
 
 def load(name):
-    """The module of a target. Its own folder is searched last: other modules have the same names."""
+    """The module of a target. The folder of the targets is searched last, because other modules have the same names."""
     sys.path[:0] = [str(ROOT / FOLDERS[name]), str(ROOT / "examples"), str(ROOT / "gst/python")]
     sys.path.append(str(HERE))
     try:
@@ -37,13 +36,13 @@ def load(name):
 
 
 def files_of(names):
-    """The files that are named, and those in the folders that are named."""
+    """The named files, and the files in the named folders."""
     paths = [pathlib.Path(name).resolve() for name in names]
     return [file for path in paths for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
 
 
 def lines_of(code):
-    """The numbers of all lines of a module that can be run."""
+    """The numbers of all executable lines of a module."""
     found = {line for _, _, line in code.co_lines() if line}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -52,7 +51,7 @@ def lines_of(code):
 
 
 class Coverage:
-    """Which lines of some files run, and which line after which."""
+    """Records the executed lines of some files, and the steps between lines."""
 
     def __init__(self, target):
         source = (HERE / f"{target}.py").read_text()

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The usual size of objects at each height of the picture. Lower objects are nearer and look larger, so each band of
+// rows has its own size. A box belongs to the band of its lower edge.
+//
+// The mask may show an object as several pieces, or objects that follow each other as one region. The usual size is a
+// median, weighted by the pixels that a box travels times its width. Then both cases weigh less than whole objects.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "kernels/core/image.hpp"
+
+namespace cudavision::track {
+
+class SizeMap {
+ public:
+  /// Begins a frame of this height in pixels.
+  void begin_frame(int frame_height);
+  /// Adds the box (in pixels, inside the frame) of an object that has travelled `way` pixels since the last frame.
+  void add(const Rect& box, double way);
+
+  /// Whether a box may show a single object, because it is not larger than usual.
+  bool fits(const Rect& box) const;
+  /// The usual width of an object, in pixels, if a box is as wide as several objects in a row; otherwise 0.
+  double width_in_row(const Rect& box) const;
+
+ private:
+  static constexpr int bands = 16;
+  /// A histogram of side lengths, by their logarithm.
+  struct Sides {
+    static constexpr int steps = 64;
+    std::array<float, steps> weights{};
+    double sum = 0, median = 0;  // sum of the weights; median in pixels
+    void add(int side, double weight);
+    void forget();
+  };
+  struct Band {
+    Sides widths, heights;
+    /// How far objects travelled, in usual widths.
+    double laps() const { return widths.sum / (widths.median * widths.median); }
+  };
+
+  int band_of(const Rect& box) const;
+  const Band* known(const Rect& box) const;
+
+  int frame_height_ = 1;
+  std::array<Band, bands> bands_;
+};
+
+}  // namespace cudavision::track
