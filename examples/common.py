@@ -249,41 +249,50 @@ class Interrupts:
             signal.signal(signal.SIGINT, self.before)
 
 
-def play(pipeline, on_message=None, progress=None, on_error=None, end=None):
+def play(pipeline, on_message=None, progress=None, on_error=None, end=None, gather=0):
     """Runs a pipeline to its end. Ctrl-C calls end(), or sends EOS to the sources, so the output file is complete.
     Returns whether that happened. An error raises a Failure, unless on_error(message) returns True: the pipeline must
-    then still reach its end."""
+    then still reach its end. `gather`: seconds for which messages gather. Python's threads disturb each other less if
+    many messages are handled at a time."""
     with Interrupts() as interrupts:
-        _play(pipeline, on_message, progress, on_error, end, interrupts)
+        _play(pipeline, on_message, progress, on_error, end, gather, interrupts)
         return interrupts.count > 0
 
 
-def _play(pipeline, on_message, progress, on_error, end, interrupts):
+def _play(pipeline, on_message, progress, on_error, end, gather, interrupts):
     bus = pipeline.get_bus()
-    kinds = Gst.MessageType.ELEMENT | Gst.MessageType.WARNING | Gst.MessageType.ERROR | Gst.MessageType.EOS
+    element = Gst.MessageType.ELEMENT
+    kinds = element | Gst.MessageType.WARNING | Gst.MessageType.ERROR | Gst.MessageType.EOS
     pipeline.set_state(Gst.State.PLAYING)
     reported, stopped = time.monotonic(), False
     try:
         while True:
-            message = bus.timed_pop_filtered(Gst.SECOND // 10, kinds)
+            message = gather and bus.pop_filtered(kinds)
+            if not message:
+                time.sleep(gather)
+                message = bus.timed_pop_filtered(Gst.SECOND // 10, kinds)
             if interrupts.count and not stopped:
                 stopped = True
                 end() if end else pipeline.send_event(Gst.Event.new_eos())
             if progress and time.monotonic() - reported >= 1:
                 reported = time.monotonic()
                 progress(pipeline)
-            if message and message.type == Gst.MessageType.ERROR and on_error and on_error(message):
+            if not message:
                 continue
-            check(message)
-            if message and message.type == Gst.MessageType.EOS:
+            kind = message.type
+            if kind == element:
+                if on_message:
+                    on_message(message)
+            elif kind == Gst.MessageType.EOS:
                 return
-            if message and message.type == Gst.MessageType.WARNING:
+            elif kind == Gst.MessageType.ERROR:
+                if not (on_error and on_error(message)):
+                    check(message)
+            else:
                 warning, _ = message.parse_warning()
                 # An error message follows.
                 if not warning.matches(Gst.parse_error_quark(), Gst.ParseError.DELAYED_LINK):
                     print(f"{message.src.get_name()}: {uris.hide(warning.message)}", file=sys.stderr)
-            elif message and on_message:
-                on_message(message)
     finally:
         pipeline.set_state(Gst.State.NULL)
 
@@ -305,10 +314,12 @@ def fields_of(caps, *names):
 def on_frames(pad, take):
     """Calls take(pad, buffer, caps) for each frame that passes a pad. A stopped pad no longer has caps; `take` does not
     get a frame that passes at that moment."""
+    passed = Gst.PadProbeReturn.OK
+
     def probe(_, info):
         if caps := pad.get_current_caps():
             take(pad, info.get_buffer(), caps)
-        return Gst.PadProbeReturn.OK
+        return passed
 
     return pad.add_probe(Gst.PadProbeType.BUFFER, probe)
 

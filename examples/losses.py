@@ -31,6 +31,7 @@ CATEGORIES = {"libav": Gst.DebugLevel.INFO, "ebmlread": Gst.DebugLevel.ERROR,
               "matroskademux": Gst.DebugLevel.WARNING, "tsdemux": Gst.DebugLevel.WARNING,
               "mpegtspacketizer": Gst.DebugLevel.WARNING}
 listeners, lock = [], threading.Lock()  # the Losses that get the log
+OK = Gst.PadProbeReturn.OK  # each look into Gst costs as much as a call
 
 
 def hear(category, _, __, ___, ____, source, message, *_____):
@@ -140,7 +141,7 @@ class Losses:
                 early.append(info.get_buffer())
             else:
                 return Gst.PadProbeReturn.REMOVE  # these are packets, not frames
-            return Gst.PadProbeReturn.OK
+            return OK
 
         sink.add_probe(Gst.PadProbeType.BUFFER, on_buffer)
         sink.add_probe(events, on_event)
@@ -168,8 +169,9 @@ class Losses:
                 stream.on_segment(segment.parse_segment())
             parser = self.parser_of(sink)
             if parser is None:
-                # This probe also gets the current sample.
-                pad.add_probe(Gst.PadProbeType.BUFFER | Gst.PadProbeType.EVENT_DOWNSTREAM, on_sample)
+                # The first of these probes also gets the current sample.
+                pad.add_probe(Gst.PadProbeType.BUFFER, on_sample)
+                pad.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, on_event)
             else:
                 early = self.parsers[parser]
                 for buffer in early:
@@ -178,16 +180,19 @@ class Losses:
             return Gst.PadProbeReturn.REMOVE
 
         def on_sample(pad, info):
-            if info.type & Gst.PadProbeType.BUFFER:
-                stream.on_sample(pad, info.get_buffer())
-            elif info.get_event().type == Gst.EventType.SEGMENT:
-                stream.on_segment(info.get_event().parse_segment())
-            return Gst.PadProbeReturn.OK
+            stream.on_sample(pad, info.get_buffer())
+            return OK
+
+        def on_event(_, info):
+            event = info.get_event()
+            if event.type == Gst.EventType.SEGMENT:
+                stream.on_segment(event.parse_segment())
+            return OK
 
         def on_frame(pad, info):
             if stream.good < 8 and pad.get_last_flow_return() == Gst.FlowReturn.NOT_LINKED:
                 stream.used = False  # the frames of a track that is not analysed go nowhere
-            return Gst.PadProbeReturn.OK if stream.on_frame(info.get_buffer().pts) else Gst.PadProbeReturn.DROP
+            return OK if stream.on_frame(info.get_buffer().pts) else Gst.PadProbeReturn.DROP
 
         def on_end(_, info):
             if info.get_event().type == Gst.EventType.EOS:

@@ -14,6 +14,8 @@ FIELDS = ("interleaved", "mixed", "fields", "alternate")  # modes in which a sam
 EMPTY = {"video/mpeg": 9, "video/x-divx": 9, "video/x-xvid": 9}
 AHEAD = 1000  # a demuxer may be this many samples ahead of the decoder when it skips something
 REORDERED = 8  # a sample may be this many frames ahead of the previous one, in any clip
+# Each look into Gst costs as much as a call.
+NONE, DELTA, HIDDEN = Gst.CLOCK_TIME_NONE, Gst.BufferFlags.DELTA_UNIT, Gst.BufferFlags.DECODE_ONLY
 EXACT = Gst.MSECOND  # times of a sample and its frame are equal
 LONGEST = 3600 * Gst.SECOND  # a longer hole means a damaged timestamp
 INEXACT = 0.5  # a container without an index misjudges its length by this many seconds
@@ -64,24 +66,24 @@ class Stream:
 
     def on_segment(self, segment):
         if segment.format == Gst.Format.TIME:
-            self.start, self.stop = segment.start, None if segment.stop == Gst.CLOCK_TIME_NONE else segment.stop
+            self.start, self.stop = segment.start, None if segment.stop == NONE else segment.stop
             if self.segment and (segment.start, segment.base) != (self.segment.start, self.segment.base):
                 self.pending, self.latest, self.first = [], None, None  # a seek, or the next part of an edit list
             self.segment = segment
 
     def on_sample(self, pad, buffer):
         time = buffer.pts
-        if time == Gst.CLOCK_TIME_NONE or time in self.pending:
+        if time == NONE or time in self.pending:
             self.ordered, self.pending = False, []
             time = buffer.dts
-        key = not buffer.has_flags(Gst.BufferFlags.DELTA_UNIT)
+        key = not buffer.has_flags(DELTA)
         if self.matched is None:
             self.on_first(pad)
-        if (buffer.get_size() < self.least_size or buffer.has_flags(Gst.BufferFlags.DECODE_ONLY)
+        if (buffer.get_size() < self.least_size or buffer.has_flags(HIDDEN)
                 or (self.first is None and not key)
                 or (self.hides and not buffer.extract_dup(0, 1)[0] & VP8_SHOWN)):
             return
-        if time == Gst.CLOCK_TIME_NONE:
+        if time == NONE:
             self.on_timeless(key)
             return
         if self.first is None:
@@ -128,7 +130,7 @@ class Stream:
                 return False
             self.bad = False
         self.good += 1
-        if time == Gst.CLOCK_TIME_NONE:
+        if time == NONE:
             return True
         before, self.last = self.last, time
         lost = max(self.dropped, sum(each < time - EXACT for each in self.pending))
@@ -175,7 +177,7 @@ class Stream:
         """The stream time for a time of the pads, in seconds."""
         if self.segment:
             time = self.segment.to_stream_time(Gst.Format.TIME, int(time))
-        return 0 if time == Gst.CLOCK_TIME_NONE else time / Gst.SECOND
+        return 0 if time == NONE else time / Gst.SECOND
 
     def add(self, begin, end, frames, about=False):
         if self.matched or about:

@@ -31,6 +31,8 @@ import tables
 from findings import Findings, Frame
 
 GAP = 1  # seconds without motion after which motion ends
+GATHER = 0.02  # seconds for which messages gather
+NONE, SECOND = Gst.CLOCK_TIME_NONE, Gst.SECOND  # each look into Gst costs as much as a call
 
 # The settings of cudadiff for the synthetic scene and for a clip. The preset is for a camera whose picture is empty at
 # first.
@@ -56,10 +58,11 @@ HIDDEN = "name", "parent", "backend", "output", "post-messages", "attach-roi"  #
 
 def seconds_of(structure, name):
     """The time in a field, in seconds. Raises a Failure if the time is unknown."""
-    if structure[name] == Gst.CLOCK_TIME_NONE:
+    time = structure[name]
+    if time == NONE:
         raise common.Failure(
             "the frames of the clip have no times; put the clip into a container such as MP4 or Matroska first")
-    return structure[name] / Gst.SECOND
+    return time / SECOND
 
 
 class Collector:
@@ -83,15 +86,15 @@ class Collector:
             frame = self.waiting.popleft()
             frame.brightness, frame.dark, frame.bright = self.light
             self.findings.add(frame)
-            self.frames.write(tables.line_of(tables.frame_row(frame)))
+            self.frames.write(tables.frame_line(frame))
 
     def on_histogram(self, structure):
         luma, percent, when = (structure["channels"][0], 100 / (2 ** structure["depth"] - 1),
                                seconds_of(structure, "stream-time"))
         self.finish_frames(when)
         self.light = [luma[key] * percent for key in ("mean", "p01", "p99")]
-        if structure["duration"] != Gst.CLOCK_TIME_NONE:
-            self.finish_frames(when + structure["duration"] / Gst.SECOND)
+        if (duration := structure["duration"]) != NONE:
+            self.finish_frames(when + duration / SECOND)
         if self.drawn is None or not 0 <= when - self.drawn < 1:
             self.drawn = when
             self.findings.recording.histogram(when, luma["counts"])
@@ -126,8 +129,8 @@ class Collector:
                 frame = Frame(when)
                 self.waiting.append(frame)
             if frame:
-                if structure["duration"] != Gst.CLOCK_TIME_NONE:
-                    self.findings.frame_time = structure["duration"] / Gst.SECOND
+                if (duration := structure["duration"]) != NONE:
+                    self.findings.frame_time = duration / SECOND
                 elif self.last is not None and when > self.last:
                     self.findings.frame_time = when - self.last
                 self.last = when
@@ -139,7 +142,7 @@ class Collector:
                         "mean_difference": round(structure["mean-difference"], 4),
                         "regions": [{key: region[key] for key in REGION_FIELDS} for region in regions]},
                        **{name: seconds_of(structure, key) for name, key in END.items()
-                          if event == "end" and structure[key] not in (None, Gst.CLOCK_TIME_NONE)})
+                          if event == "end" and structure[key] not in (None, NONE)})
 
     def on_lost(self, spans):
         """Writes the unreadable frames. They come last, because they are known only at the end."""
@@ -153,11 +156,12 @@ class Collector:
                         "files": hole.files})
 
     def on_message(self, structure):
-        if structure.get_name() == "cudahistogram":
+        name = structure.get_name()
+        if name == "cudahistogram":
             self.on_histogram(structure)
-        elif structure.get_name() == "cudadiff" and structure.has_field("id"):
+        elif name == "cudadiff" and structure.has_field("id"):
             self.on_object(structure)
-        elif structure.get_name() == "cudadiff":
+        elif name == "cudadiff":
             self.on_motion(structure)
 
 
@@ -244,9 +248,9 @@ def analyse(args, encoding, video, folder, events, frames):
     began = time.monotonic()
     pads = (pipeline.get_by_name("brightness").get_static_pad("sink"),
             pipeline.get_by_name("masks").get_static_pad("sink"))
-    with pictures.Tracker(pads[0], motion, pads[1], findings.recording, folder) as tracker:
+    with pictures.Tracker(*pads, findings.recording, folder) as tracker:
         with feed.watch():
-            findings.stopped = common.play(pipeline, on_message, progress, on_error, feed.stop)
+            findings.stopped = common.play(pipeline, on_message, progress, on_error, feed.stop, GATHER)
         while message := pipeline.get_bus().pop_filtered(Gst.MessageType.ELEMENT):
             if message.get_structure().get_name() != playlist.DONE:
                 on_message(message)

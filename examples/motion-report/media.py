@@ -16,7 +16,7 @@ ENCODERS = (
     ("nvh264enc", "gop-size=60", "h264parse ! mp4mux name=file", "mp4"),
     ("x264enc", "speed-preset=ultrafast key-int-max=60 pass=qual quantizer=23", "h264parse ! mp4mux name=file", "mp4"),
     ("openh264enc", "complexity=low usage-type=camera rate-control=quality bitrate=1500000 qp-min=22 qp-max=26 "
-     "gop-size=60 multi-thread=2", "h264parse ! mp4mux name=file", "mp4"),
+     "deblocking=off gop-size=60 multi-thread=2", "h264parse ! mp4mux name=file", "mp4"),
     ("vp9enc", "deadline=1 cpu-used=8 row-mt=true threads=4 end-usage=cq cq-level=32 target-bitrate=4000000 "
      "keyframe-max-dist=60", "webmmux name=file", "webm"),
 )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Follows the objects of a cudadiff: the places of each object over time, and its best view."""
 import collections
+import functools
 import tempfile
 import threading
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ gi.require_version("GstApp", "1.0")
 from gi.repository import GstApp  # noqa: E402, F401: gives appsrc and appsink their signals
 
 import media
-import part
 import recording
 
 BETTER = 1.1  # a picture replaces another one if its score is this many times as high
@@ -24,12 +24,8 @@ MARGIN = 0.3  # around an object in its picture, relative to its box
 LARGE = 480  # largest width and height of the picture of an object
 WIDE = 960  # for the picture of a whole frame
 GRID = 96  # maximum number of cells across the wider side of a mask
-
-
-def time_of(pad, buffer):
-    """The stream time of a buffer at a pad in seconds, or None."""
-    time = part.stream_time_of(pad, buffer)
-    return None if time is None or time < 0 else time / Gst.SECOND
+# Each look into Gst costs as much as a call.
+NONE, OK, SECOND, TIME = Gst.CLOCK_TIME_NONE, Gst.PadProbeReturn.OK, Gst.SECOND, Gst.Format.TIME
 
 
 class Pictures:
@@ -81,20 +77,22 @@ def cut(buffer, caps, box):
         return frame.format, right - left, bottom - top, planes
 
 
-def middles(length, count):
-    """The pixels in the middle of `count` equal parts of `length` pixels."""
-    return (2 * numpy.arange(count) + 1) * length // (2 * count)
+@functools.lru_cache
+def cells(height, width):
+    """The rows and the columns in the middle of the cells of a mask."""
+    return tuple((2 * numpy.arange(count) + 1) * length // (2 * count) for length, count in (
+        (length, max(1, round(length * min(1, GRID / max(height, width))))) for length in (height, width)))
 
 
 def mask_of(source, caps=None):
     """The mask in a frame, in at most GRID × GRID cells: whether the pixel in the middle of each cell moves. Returns
     None if the first plane does not have one byte per pixel. `source`, `caps`: as for frames.Frame."""
     with frames.Frame(source, caps) as frame:
-        plane, size = numpy.asarray(frame.planes[0]), (frame.height, frame.width)
+        plane = numpy.asarray(frame.planes[0])
         if plane.dtype != numpy.uint8 or plane.size != frame.height * frame.width:
             return None
-        rows, columns = (middles(length, max(1, round(length * min(1, GRID / max(size))))) for length in size)
-        return plane.reshape(size)[rows][:, columns] > 127
+        rows, columns = cells(frame.height, frame.width)
+        return plane.reshape(frame.height, frame.width).take(rows, 0).take(columns, 1) > 127
 
 
 class Tracker:
@@ -103,18 +101,18 @@ class Tracker:
     height of frames.
 
     On a GPU, frames are in its memory before and after the cudadiff. Therefore `before` and `after` are more distant
-    pads, where frames are in system memory. Timestamps identify the frames. All three pads belong to one thread."""
+    pads, where frames are in system memory. Timestamps identify the frames. Both pads belong to one thread."""
 
-    def __init__(self, before, motion, after, recorder, folder):
+    def __init__(self, before, after, recorder, folder):
         self.recorder, self.pictures, self.size = recorder, Pictures(folder), (0, 0)
         self.best, self.poster_score, self.poster_frame = {}, -1, None
         self.inputs = collections.deque(maxlen=10)  # the input frames; more than the elements between the pads can hold
-        self.segment, self.sampled, self.masked = None, None, None
+        self.caps = self.segment = self.sampled = None
         self.close, self.wide, self.small = self.cameras = (media.Camera(LARGE), media.Camera(WIDE),
                                                             media.mask_camera(GRID))
         common.on_frames(before, self.on_input)
-        common.on_frames(motion.get_static_pad("src"), self.on_objects)
-        common.on_frames(after, self.on_mask)
+        after.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, self.on_event)
+        after.add_probe(Gst.PadProbeType.BUFFER, self.on_output)
 
     def __enter__(self):
         for camera in self.cameras:
@@ -130,29 +128,43 @@ class Tracker:
     def on_input(self, _, buffer, caps):
         self.inputs.append((buffer, caps))
 
-    def on_objects(self, pad, buffer, caps):
-        time = time_of(pad, buffer)
+    def on_event(self, _, info):
+        """Keeps what tells the size and the time of frames; asking the pad for each frame takes longer."""
+        event = info.get_event()
+        if event.type == Gst.EventType.CAPS:
+            self.caps = event.parse_caps()
+            self.size = common.size_of_caps(self.caps)
+        elif event.type == Gst.EventType.SEGMENT:
+            self.segment = event.parse_segment()
+        return Gst.PadProbeReturn.OK
+
+    def on_output(self, _, info):
+        buffer = info.get_buffer()
+        pts = buffer.pts
+        if pts == NONE or not self.caps or not self.segment:
+            return OK
+        sign, time = self.segment.to_stream_time_full(TIME, pts)
+        time /= SECOND
         # Slightly less than a step, because frames may be slightly early.
-        if time is None or (self.sampled is not None and 0 <= time - self.sampled < recording.STEP * 0.9):
-            return
-        self.size, self.sampled = common.size_of_caps(caps), time
+        if sign > 0 and (self.sampled is None or not 0 <= time - self.sampled < recording.STEP * 0.9):
+            self.sampled = time
+            self.sample(buffer, pts, time)
+        return OK
+
+    def sample(self, buffer, pts, time):
+        """Records the objects and the mask of a frame."""
         # The place of a held object is only a prediction. Without tracking, regions have no ids.
         seen = {each.id: each.box for each in frames.objects(buffer) if each.confirmed and not each.held}
         for number, box in seen.items():
             self.recorder.place(time, number, box)
-            self.look(number, box, buffer.pts)
-        self.develop(buffer.pts)
+            self.look(number, box, pts)
+        self.develop(pts)
         score = sum(w * h for _, _, w, h in seen.values())
-        if score > self.poster_score * BETTER and (frame := self.input_at(buffer.pts)):
+        if score > self.poster_score * BETTER and (frame := self.input_at(pts)):
             self.poster_score, self.poster_frame = score, frame
-
-    def on_mask(self, pad, buffer, caps):
-        time = time_of(pad, buffer)
-        if time is not None and (self.masked is None or not 0 <= time - self.masked < recording.STEP * 0.9):
-            self.masked = time
-            moving = self.mask(buffer, caps)
-            if moving is not None:
-                self.recorder.mask(time, moving)
+        moving = self.mask(buffer, self.caps)
+        if moving is not None:
+            self.recorder.mask(time, moving)
 
     def mask(self, buffer, caps):
         """Like mask_of(); None if it cannot be made."""
@@ -182,7 +194,7 @@ class Tracker:
     def develop(self, pts=None):
         """Makes the JPEGs of objects that were not seen for a while; without a time, of all objects."""
         for number in [number for number, best in self.best.items()
-                       if pts is None or not 0 <= pts - best.seen < 5 * Gst.SECOND]:
+                       if pts is None or not 0 <= pts - best.seen < 5 * SECOND]:
             self.pictures.put(number, self.close.shoot_planes(*self.best.pop(number).frame))
 
     def poster(self):

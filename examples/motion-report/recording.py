@@ -30,13 +30,15 @@ class Chunk:
 
     def pack(self):
         """The bytes of the chunk, and the number of bytes for its masks."""
-        start = 1000 * MINUTE * self.minute
-        milliseconds = lambda rows: [min(max(round(1000 * row[0] - start), 0), 65535) for row in rows]  # noqa: E731
+        def milliseconds(rows):
+            times = 1000 * numpy.array([row[0] for row in rows], float) - 1000 * MINUTE * self.minute
+            return times.round().clip(0, 65535)
+
         boxes = numpy.array([row[2] for row in self.places], numpy.int64).reshape(-1, 4).clip(0, 65535)
         parts = [numpy.array([len(self.places), len(self.masks), len(self.bars), *self.shape], "<u4"),
                  numpy.array([row[1] for row in self.places], "<u4"),
-                 *(numpy.array(row, "<u2") for row in (milliseconds(self.places), *boxes.T, milliseconds(self.masks),
-                                                       milliseconds(self.bars)))]
+                 *(row.astype("<u2") for row in (milliseconds(self.places), *boxes.T, milliseconds(self.masks),
+                                                 milliseconds(self.bars)))]
         before, bars = b"".join(part.tobytes() for part in parts), b"".join(row[1] for row in self.bars)
         rest = len(zlib.compress(before + bars, 6)) if self.masks else 0
         data = zlib.compress(b"".join([before, *(row[1] for row in self.masks), bars]), 6)
@@ -80,7 +82,7 @@ class Recorder:
 
     def histogram(self, time, counts):
         """`counts`: any number of bins that is a multiple of BINS."""
-        bars = numpy.asarray(counts, float).reshape(BINS, -1).sum(1)
+        bars = numpy.array(list(counts), float).reshape(BINS, -1).sum(1)  # asarray() is slow with Gst.ValueArray
         with self.lock:
             self._at(time).bars.append((time,
                                         (bars * (255 / max(bars.max(), 1))).round().astype(numpy.uint8).tobytes()))

@@ -100,7 +100,7 @@ class PageTest(programs.InFolder):
         findings.incomplete = "it was stopped"
         self.assertTrue(all(line.endswith(",it was stopped")
                             for line in tables.objects_csv(findings).decode().splitlines()[1:]))
-        self.assertEqual(tables.line_of(tables.frame_row(Frame(0.5, 50, 1, 99, 12.5, 2, True))),
+        self.assertEqual(tables.frame_line(Frame(0.5, 50, 1, 99, 12.5, 2, True)),
                          b"0.500,12.5000,1,2,50.00,1.00,99.00\r\n")
 
     def test_spreadsheets_run_no_cell(self):
@@ -113,7 +113,7 @@ class PageTest(programs.InFolder):
             self.assertEqual(tables.harmless(name), name)
         for number in (-1, -1.5, 0, 1e30):
             self.assertIs(tables.harmless(number), number)
-        self.assertEqual(tables.line_of(tables.frame_row(Frame(-0.25, -1, -2, -3, -4, -5))),
+        self.assertEqual(tables.frame_line(Frame(-0.25, -1, -2, -3, -4, -5)),
                          b"-0.250,-4.0000,0,-5,-1.00,-2.00,-3.00\r\n")
 
     def test_titles_hide_passwords(self):

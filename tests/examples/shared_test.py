@@ -80,6 +80,24 @@ class FullDisk(programs.InFolder):
                              r"No space left on device\n$")
 
 
+class Messages(unittest.TestCase):
+    def test_all_that_gather_are_handled(self):
+        for gather in 0, 0.05:
+            counts = []
+            pipeline = common.parse("videotestsrc num-buffers=30 ! video/x-raw,width=32,height=32,framerate=1/1 ! "
+                                    "cudahistogram ! fakesink")
+            pipeline.set_property("auto-flush-bus", False)
+            self.assertFalse(common.play(pipeline, lambda message: counts.append(
+                message.get_structure()["stream-time"] // Gst.SECOND), gather=gather))
+            self.assertEqual(counts, list(range(30)))
+
+    def test_an_error_among_them(self):
+        pipeline, heard = common.parse("videotestsrc ! cudahistogram ! identity error-after=5 ! fakesink"), []
+        with self.assertRaises(common.Failure):
+            common.play(pipeline, heard.append, gather=0.05)
+        self.assertGreaterEqual(len(heard), 4)
+
+
 class StoppedPads(unittest.TestCase):
     """A pad that is stopped loses its events. A frame that passes it at that moment has neither caps nor a time."""
 
@@ -323,8 +341,9 @@ class Pictures(programs.InFolder):
         shown = [(3, 1), (3, 1), (250, 40), (250, 40, 7), (100000,), (2**31 - 1,)]
         pipeline = common.parse(
             "appsrc name=source format=time caps=video/x-raw,format=I420,width=64,height=48,framerate=1/1 ! "
-            "identity name=motion ! videoconvert ! video/x-raw,format=GRAY8 ! fakesink name=sink")
-        source, motion = pipeline.get_by_name("source"), pipeline.get_by_name("motion")
+            "videoconvert ! video/x-raw,format=GRAY8 ! fakesink name=sink")
+        source = pipeline.get_by_name("source")
+        pads = source.get_static_pad("src"), pipeline.get_by_name("sink").get_static_pad("sink")
         for index, numbers in enumerate(shown):
             buffer = Gst.Buffer.new_wrapped(bytes(64 * 48 * 3 // 2))
             buffer.pts = index * Gst.SECOND
@@ -333,8 +352,7 @@ class Pictures(programs.InFolder):
             source.emit("push-buffer", buffer)
         source.emit("end-of-stream")
         recorder = recording.Recorder(self.folder)
-        with pictures.Tracker(source.get_static_pad("src"), motion, pipeline.get_by_name("sink").get_static_pad("sink"),
-                              recorder, self.folder) as tracker:
+        with pictures.Tracker(*pads, recorder, self.folder) as tracker:
             common.play(pipeline)
             tracker.develop()
             self.assertTrue(tracker.poster().startswith(b"\xff\xd8"))
@@ -344,6 +362,32 @@ class Pictures(programs.InFolder):
         self.assertEqual({number for number in everyone if tracker.pictures.get(number).startswith(b"\xff\xd8")},
                          everyone)
         self.assertEqual(os.listdir(self.folder), [])
+
+    def test_frames_are_sampled(self):
+        """Ten frames a second of stream time, without frames that have no time or lie before the stream."""
+        source, sink = Gst.Pad.new("src", Gst.PadDirection.SRC), Gst.Pad.new("sink", Gst.PadDirection.SINK)
+        sink.set_chain_function_full(lambda *_: Gst.FlowReturn.OK, None)
+        source.link(sink)
+        for pad in sink, source:
+            pad.set_active(True)
+        recorder, segment = recording.Recorder(self.folder), Gst.Segment()
+        segment.init(Gst.Format.TIME)
+        segment.start, segment.time = 2 * Gst.SECOND, Gst.SECOND // 5
+
+        def push(milliseconds):
+            buffer = Gst.Buffer.new_wrapped(bytes([255]) * (64 * 48))
+            buffer.pts = Gst.CLOCK_TIME_NONE if milliseconds is None else milliseconds * Gst.MSECOND
+            self.assertEqual(source.push(buffer), Gst.FlowReturn.OK)
+
+        with pictures.Tracker(Gst.ElementFactory.make("identity").get_static_pad("src"), source, recorder,
+                              self.folder) as tracker:
+            source.push_event(Gst.Event.new_stream_start("a"))
+            source.push_event(Gst.Event.new_caps(Gst.Caps("video/x-raw,format=GRAY8,width=64,height=48,framerate=0/1")))
+            self.assertEqual(tracker.size, (64, 48))
+            source.push_event(Gst.Event.new_segment(segment))
+            for milliseconds in 1500, None, 2000, 2040, 2089, 2091, 2150, 2200, 2100, 2200:
+                push(milliseconds)
+        self.assertEqual([round(time, 3) for time, _ in recorder.open[0].masks], [0.2, 0.291, 0.4, 0.3, 0.4])
 
     def test_parts_of_all_formats(self):
         """A part of a frame has the colours of its place, in each format that cudadiff accepts."""
@@ -368,7 +412,7 @@ class Pictures(programs.InFolder):
         formats, = common.fields_of(Gst.ElementFactory.find("cudadiff").get_static_pad_templates()[0].get_caps(),
                                     "format")
         pads = [Gst.ElementFactory.make("identity").get_static_pad("src") for _ in range(2)]
-        tracker = pictures.Tracker(pads[0], Gst.ElementFactory.make("identity"), pads[1], None, self.folder)
+        tracker = pictures.Tracker(*pads, None, self.folder)
         with tracker:
             # A change that does not reach the middle of a cell does not count for it.
             for name, width, height, less in [*((name, 128, 96, 0) for name in formats), ("GRAY8", 1280, 960, 4),

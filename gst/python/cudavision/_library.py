@@ -92,7 +92,6 @@ OTHERS = {
     "gst_cuda_vision_histogram_meta_api_get_type": (c_size_t, []),
     "gst_cuda_vision_integral_meta_api_get_type": (c_size_t, []),
     "gst_cuda_vision_entry_type_get_size": (c_size_t, [c_int]),
-    "gst_buffer_iterate_meta_filtered": (c_void_p, [c_void_p, POINTER(c_void_p), c_size_t]),
     "gst_buffer_peek_memory": (c_void_p, [c_void_p, ctypes.c_uint]),
     "gst_buffer_n_memory": (ctypes.c_uint, [c_void_p]),
     "gst_sample_get_buffer": (c_void_p, [c_void_p]),
@@ -102,6 +101,13 @@ OTHERS = {
     "gst_structure_get_name": (c_char_p, [c_void_p]),
     "gst_structure_get_string": (c_char_p, [c_void_p, c_char_p]),
     "gst_structure_get_int": (c_int, [c_void_p, c_char_p, POINTER(c_int)]),
+    "gst_mini_object_unref": (None, [c_void_p]),
+    "g_value_take_boxed": (None, [c_void_p, c_void_p]),
+}
+# These read what the caller holds, and wait for nothing. They keep Python's lock, because giving it away and taking it
+# again takes longer than they do.
+QUICK = {
+    "gst_buffer_iterate_meta_filtered": (c_void_p, [c_void_p, POINTER(c_void_p), c_size_t]),
     "gst_structure_get_boolean": (c_int, [c_void_p, c_char_p, POINTER(c_int)]),
     "gst_structure_get_double": (c_int, [c_void_p, c_char_p, POINTER(c_double)]),
     "gst_structure_get_value": (c_void_p, [c_void_p, c_char_p]),
@@ -112,8 +118,6 @@ OTHERS = {
     "gst_video_region_of_interest_meta_get_param": (c_void_p, [c_void_p, c_char_p]),
     "g_quark_to_string": (c_char_p, [c_uint32]),
     "g_value_get_string": (c_char_p, [c_void_p]),
-    "gst_mini_object_unref": (None, [c_void_p]),
-    "g_value_take_boxed": (None, [c_void_p, c_void_p]),
 }
 # Of GStreamer's library, to find the plugin.
 FINDERS = {
@@ -175,6 +179,9 @@ def library():
         )
     declare(plugin, {name: (c_int, arguments + [c_char_p, c_size_t]) for name, arguments in FALLIBLE.items()})
     declare(plugin, OTHERS)
+    quick = ctypes.PyDLL(path)
+    declare(quick, QUICK)
+    vars(plugin).update((name, getattr(quick, name)) for name in QUICK)
     api = ctypes.pythonapi
     interpreter = Interpreter(
         *(

@@ -3,11 +3,12 @@
 
 import ctypes
 import dataclasses
+import functools
 from ctypes import Structure, byref, c_double, c_int, c_uint, c_uint64, c_void_p
 from typing import List, Optional, Tuple
 
 from ._library import NONE, PTS, library
-from ._results import Meta, buffer_and_caps, field, metas
+from ._results import Meta, buffer_and_caps, metas
 
 SECOND = 10**9
 
@@ -48,8 +49,12 @@ class Object:
     since: Optional[int] = None
 
 
-def _zones(structure):
-    plugin = library()
+@functools.lru_cache
+def _is_motion(quark):
+    return library().g_quark_to_string(quark) == b"motion"
+
+
+def _zones(plugin, structure):
     names = plugin.gst_structure_get_value(structure, b"zones")
     count = plugin.gst_value_array_get_size(names) if names else 0
     return tuple(
@@ -57,17 +62,15 @@ def _zones(structure):
     )
 
 
-def _details(structure, pts):
-    """What the parameter structure of a region says."""
-    plugin = library()
-    age = field(structure, b"age", c_double, plugin.gst_structure_get_double)
-    past = None if age is None else int(age * SECOND + 0.5)
-    return {
-        "score": field(structure, b"score", c_double, plugin.gst_structure_get_double),
-        "held": bool(field(structure, b"held", c_int, plugin.gst_structure_get_boolean)),
-        "zones": _zones(structure),
-        "since": None if past is None or pts == NONE or past > pts else pts - past,
-    }
+def _details(plugin, structure, pts):
+    """Score, held, zones and since of a region, as its parameter structure says."""
+    score, age, held = c_double(), c_double(), c_int()
+    scored = plugin.gst_structure_get_double(structure, b"score", byref(score))
+    aged = plugin.gst_structure_get_double(structure, b"age", byref(age))
+    plugin.gst_structure_get_boolean(structure, b"held", byref(held))
+    past = int(age.value * SECOND + 0.5) if aged else None
+    since = None if past is None or pts == NONE or past > pts else pts - past
+    return score.value if scored else None, bool(held.value), _zones(plugin, structure), since
 
 
 def objects(source) -> List[Object]:
@@ -82,11 +85,11 @@ def objects(source) -> List[Object]:
     pts = c_uint64.from_address(buffer + PTS).value
     found = []
     for region in metas(buffer, "gst_video_region_of_interest_meta_api_get_type", _RegionMeta):
-        if plugin.g_quark_to_string(region.roi_type) != b"motion":
+        if not _is_motion(region.roi_type):
             continue
-        structure = plugin.gst_video_region_of_interest_meta_get_param(byref(region), b"motion")
-        details = _details(structure, pts) if structure else {}
-        found.append(Object(region.id, (region.x - left, region.y - top, region.w, region.h), region.id > 0, **details))
+        number, structure = region.id, plugin.gst_video_region_of_interest_meta_get_param(byref(region), b"motion")
+        details = _details(plugin, structure, pts) if structure else ()
+        found.append(Object(number, (region.x - left, region.y - top, region.w, region.h), number > 0, *details))
     return found
 
 

@@ -128,7 +128,8 @@ def _caps(caps):
 def metas(buffer, api, kind):
     """The metas of a buffer that have the API whose type the function `api` returns, as structures `kind`."""
     plugin, state = library(), c_void_p()
-    while meta := plugin.gst_buffer_iterate_meta_filtered(buffer, byref(state), getattr(plugin, api)()):
+    following, where, wanted = plugin.gst_buffer_iterate_meta_filtered, byref(state), getattr(plugin, api)()
+    while meta := following(buffer, where, wanted):
         yield kind.from_address(meta)
 
 
