@@ -402,10 +402,10 @@ class Errors(unittest.TestCase):
         sizes = (f"video/x-raw,format=GRAY8,{size}" for size in ("width=-2,height=1", "width=0,height=2",
                                                                "width=4,height=-3"))
         for kind, pattern, *arguments in (
-            (BufferError, "give the caps too", buffer),
+            (BufferError, "pass the caps too", buffer),
             *((BufferError, "do not describe raw video", buffer, each) for each in (sound, "video/x-raw", *sizes)),
             (BufferError, "format RGB16 are not supported", buffer, caps_of("RGB16", 8, 4)),
-            (BufferError, "smaller than its caps say", buffer, caps_of("RGB", 80, 40)),
+            (BufferError, "it has 96 bytes and needs 9600, in rows of 240 bytes", buffer, caps_of("RGB", 80, 40)),
             (ValueError, "these are no caps", buffer, "video/x-raw,="),
             (TypeError, "must be a Gst.Buffer, not 'text'", "text", caps),
             (TypeError, "must be a Gst.Buffer", 1, caps),
