@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "kernels/track/parts.hpp"
+
 namespace cudavision::track {
 namespace {
 
@@ -194,7 +196,7 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
 void Tracker::join_pieces(const diff::Cells& cells) {
   const auto counts = [](const Track& track) { return track.seen && !track.gone && !track.is_background; };
   const auto are_pieces = [&](const Rect& a, const Rect& b) {
-    return are_stacked(a, b, cells.cell_size) || sizes_.fits(diff::around(a, b));
+    return are_stacked(a, b, cells.cell_size) || (sizes_.fits(diff::around(a, b)) && !beside(a, b));
   };
   for (auto piece = tracks_.begin(); piece != tracks_.end(); ++piece) {
     if (!counts(*piece)) continue;

@@ -502,6 +502,17 @@ TEST(Tracker, JoinsPiecesOfObjectsOfTheUsualSize) {
       }
 }
 
+/// Where cars are usual, two people side by side fit into the size of one.
+TEST(Tracker, KeepsPeopleApartWhereCarsAreUsual) {
+  Clip clip;
+  for (int car = 0; car < 5; ++car)
+    for (int i = 0; i < 100; ++i) clip.play({{8 * i - 112, 96, 112, 64}});
+  const std::uint64_t before = clip.tracker.last_id();
+  for (int i = 0; i < 60; ++i) clip.play({{4 * i - 112, 96, 32, 64}, {4 * i - 32, 96, 32, 64}});
+  EXPECT_EQ(clip.tracker.last_id(), before + 2);
+  EXPECT_EQ(clip.tracker.objects().size(), 2u);
+}
+
 /// An id does not pass from an object that leaves to another one that enters near it.
 TEST(Tracker, EndsAtTheEdgeOfTheFrame) {
   for (const bool right : {true, false})
