@@ -337,7 +337,7 @@ class CommandLine(Case):
         rtsp = f'[camera.door]\nuri = "rtsp://me:{SECRET}@127.0.0.1:9/x"\n'
         for text, expected in {
             "": "names no camera",
-            "[camera": "is no TOML",
+            "[camera": "is not TOML",
             f"{door}[mqqt]": "there is no table [mqqt]",
             f"{door}name = 1":
                 "[camera.door] has no key name; it may have uri, title, wall, recording, onvif, source, cudadiff",
@@ -367,7 +367,7 @@ class CommandLine(Case):
             f"{rtsp}[camera.door.cudadiff]\nzones = 'a: 0,0 99999,9 9,9'":
                 "which leaves every frame: pixels are 0 to 16384",
             f"{door}[camera.door.cudadiff]\nlines = 'a: 5,5'":
-                "[camera.door.cudadiff]: lines has a (5,5), which is no line",
+                "[camera.door.cudadiff]: lines has a (5,5), which is not a line",
             f"{door}[camera.door.cudadiff]\nmask-regions = 'x'":
                 '[camera.door.cudadiff]: mask-regions is "x": it must be',
             f"{door}[camera.door.cudadiff]\ngap = -1": "[camera.door.cudadiff]: gap is -1: it must be 0 to",
