@@ -431,7 +431,7 @@ class Recorder:
     def end_clip(self):
         if self.clip:
             self.clip.finish()
-            self.clip = None
+            self.clip, self.motions = None, [dict(each) for each in self.motions]  # its list stays as it is
 
     def written(self, row):
         with self.lock:

@@ -192,7 +192,8 @@ class Units(Case):
 
         clips, times = self.record(500, {205: begin, 400: end}, longest=10)  # the decoder takes a while
         self.assertEqual([self.tenths(160, 260), self.tenths(260, 360), self.tenths(360, 420)], times)
-        self.assertEqual([{"begin": "begin", "end": "end"}], clips[-1].motions)
+        self.assertEqual([[{"begin": "begin", "end": None}]] * 2 + [[{"begin": "begin", "end": "end"}]],
+                         [clip.motions for clip in clips])
 
     def test_visits_in_clips(self):
         """Visits that overlap, or follow each other within the tail, are one clip. A visit that ends after another one,
@@ -242,6 +243,25 @@ class Units(Case):
                 200: lambda each: each.end(2, 19 * Gst.SECOND),
             })
         self.assertEqual([self.tenths(60, 111), self.tenths(160, 230)], times)
+
+    def test_motions_in_clips_of_visits(self):
+        """A clip lists the motions that go on when it begins, or begin in it. Their end is unknown if it comes after
+        the clip. Other motions are forgotten."""
+        events = {20: ("begin", "a"), 40: ("end", "b"), 90: ("begin", "c"), 105: ("end", "d"), 110: ("begin", "e"),
+                  250: ("end", "f"), 255: ("begin", "g"), 350: ("end", "h"), 360: ("begin", "i"), 370: ("end", "j"),
+                  380: ("begin", "k"), 390: ("end", "l")}
+        clips, _ = self.record(500, {
+            **{number: lambda each, event=event: each.note(*event) for number, event in events.items()},
+            100: lambda each: each.begin(1, 10 * Gst.SECOND),
+            120: lambda each: each.end(1, 12 * Gst.SECOND),
+            300: lambda each: each.begin(2, 30 * Gst.SECOND),
+            310: lambda each: each.end(2, 31 * Gst.SECOND),
+            395: lambda each: self.assertEqual([{"begin": "k", "end": "l"}], each.motions),
+            400: lambda each: each.begin(3, 40 * Gst.SECOND),
+            410: lambda each: each.end(3, 41 * Gst.SECOND),
+        })
+        self.assertEqual([[{"begin": "c", "end": "d"}, {"begin": "e", "end": None}], [{"begin": "g", "end": None}], []],
+                         [clip.motions for clip in clips])
 
     def test_what_cannot_be_recorded(self):
         each = recorder.Recorder("door", config.Recording(folder=str(self.folder)))
