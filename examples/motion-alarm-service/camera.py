@@ -38,12 +38,12 @@ def now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
 
 
-def last_motion(event) -> int:
-    """The timestamp of the last frame with motion, from a message `end`."""
-    timestamp, stream_time, last = (event.get_value(name) for name in ("timestamp", "stream-time", "last-motion"))
+def timestamp_of(event, name) -> int:
+    """The timestamp of an earlier frame, from the field of a message that has its stream time."""
+    timestamp, stream_time, earlier = (event.get_value(each) for each in ("timestamp", "stream-time", name))
     return (
-        timestamp - max(0, stream_time - last)
-        if Gst.CLOCK_TIME_NONE not in (timestamp, stream_time, last)
+        timestamp - max(0, stream_time - earlier)
+        if Gst.CLOCK_TIME_NONE not in (timestamp, stream_time, earlier)
         else timestamp
     )
 
@@ -172,10 +172,8 @@ class Camera(Supervised):
             self.sink.set_property("emit-signals", True)
         self.events[name] += 1
         line = {"camera": self.name, **inputs.line_of(event), "at": now()}
-        if self.recorder and name == "begin":
-            self.recorder.begin(event.get_value("timestamp"), line["at"])
-        if self.recorder and name == "end":
-            self.recorder.end(last_motion(event), line["at"])
+        if self.recorder:
+            self.record(event, line)
         log.info(
             "%s: %s",
             self.name,
@@ -183,6 +181,20 @@ class Camera(Supervised):
         )
         self.listener.event(self, line)
         self.listener.state(self)
+
+    def record(self, event, line):
+        """Tells the recorder when motion, or a visit of a recorded zone, begins and ends."""
+        name, visit, zones = line["event"], (line.get("id"), line.get("zone")), self.settings.recorded_zones
+        if name in ("begin", "end"):
+            self.recorder.note(name, line["at"])
+        if name == "begin" and not zones:
+            self.recorder.begin("motion", event.get_value("timestamp"))
+        if name == "end" and not zones:
+            self.recorder.end("motion", timestamp_of(event, "last-motion"))
+        if name == "enter" and line.get("zone") in zones:
+            self.recorder.begin(visit, timestamp_of(event, "entered"))
+        if name == "leave" and line.get("zone") in zones:
+            self.recorder.end(visit, timestamp_of(event, "left"))
 
     def on_frame(self, sink):
         """Called for the frame after `begin` or `end`, or for every frame."""

@@ -86,6 +86,8 @@ def check_diff(settings) -> list[str]:
             raise common.Failure(f"{place}: cudadiff has no such property or value: {text_of(name, value)}")
         if NEEDED.get(name) is value:
             raise common.Failure(f"{place}: {text_of(name, value)} leaves nothing to watch")
+    if settings.recorded_zones and not diff.get_property("track"):
+        raise common.Failure(f"{place}: track=false leaves no visits, which recording in [camera.{settings.key}] needs")
     width, height = size_of(settings)
     pad, warnings = diff.get_static_pad("sink"), []
     try:

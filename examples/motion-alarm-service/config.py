@@ -74,9 +74,9 @@ class Reconnect:
 
 @dataclasses.dataclass
 class Recording:
-    folder: str  # gets a folder for each camera that has recording = true
+    folder: str  # gets a folder for each camera that is recorded
     before: float = dataclasses.field(default=5, metadata=between(0, 60))  # seconds
-    after: float = dataclasses.field(default=5, metadata=between(0, 600))  # seconds after the last motion
+    after: float = dataclasses.field(default=5, metadata=between(0, 600))  # seconds after the last motion or visit
     # Maximum length of a clip in seconds; a longer motion is split.
     longest: float = dataclasses.field(default=300, metadata=between(5, 86400))
     size: float = dataclasses.field(default=10, metadata=between(0, 1e6))  # GiB for each camera; 0: no limit
@@ -88,7 +88,8 @@ class Camera:
     uri: str = dataclasses.field(metadata=ENVIRONMENT)  # as for motion_alarm.py: a URI, /dev/video0, a file, `test`
     title: str = ""  # the displayed name; topics and labels use the key of the table
     wall: bool = True  # whether it has a place on the wall
-    recording: bool = False  # whether motion is recorded as in [recording]
+    # Whether motion is recorded as in [recording], or the names of the zones whose visits are.
+    recording: bool | list = False
     # The port of its ONVIF device; 0: none.
     onvif: int = dataclasses.field(default=0, metadata=between(0, 65535))
     source: dict = dataclasses.field(default_factory=dict)  # properties of the source element, such as rtspsrc
@@ -100,6 +101,11 @@ class Camera:
         """The names of the zones, in order."""
         shapes = str(self.cudadiff.get("zones", "")).split(";")
         return list(dict.fromkeys(shape.rpartition(":")[0].strip() for shape in shapes if shape.strip()))
+
+    @property
+    def recorded_zones(self) -> list[str]:
+        """The names of the zones whose visits are recorded; empty if motion is recorded, or nothing."""
+        return self.recording if isinstance(self.recording, list) else []
 
 
 # The optional parts of the service. Each one starts only if its table is present.
@@ -158,8 +164,15 @@ def fill(kind, table, where: str, **more):
         value = table[name]
         if wanted is float and type(value) is int:
             value = float(value)
-        if type(value) is not wanted:
-            words = {str: "a string", int: "a whole number", float: "a number", bool: "true or false", dict: "a table"}
+        if type(value) not in (typing.get_args(wanted) or (wanted,)) or value == []:
+            words = {
+                str: "a string",
+                int: "a whole number",
+                float: "a number",
+                bool: "true or false",
+                dict: "a table",
+                bool | list: "true, false or a list of zones",
+            }
             raise Failure(f"{place} must be {words[wanted]}")
         if "least" in field.metadata and not field.metadata["least"] <= value <= field.metadata["most"]:
             raise Failure(f"{place} must be {field.metadata['least']} to {field.metadata['most']}")
@@ -227,6 +240,12 @@ def load(file: str) -> Config:
     for camera in cameras:
         if camera.recording and not parts["recording"]:
             raise Failure(f"recording in [camera.{camera.key}] needs the table [recording], which says where to")
+        for zone in camera.recorded_zones:
+            if zone not in camera.zones:
+                raise Failure(
+                    f"recording in [camera.{camera.key}] names the zone {zone!r}, which zones in "
+                    f"[camera.{camera.key}.cudadiff] does not have"
+                )
     if parts["recording"] and not any(camera.recording for camera in cameras):
         raise Failure(
             "[recording] is for no camera: write recording = true in the table of each camera that is recorded"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Records the motion of a camera as clips, from its own encoded stream, without encoding.
+"""Records the motion of a camera, or visits of its zones, as clips from its own encoded stream, without encoding.
 
     source ! … ! parser ! decoder ! …         a probe on the decoder's sink pad copies the encoded frames
                         |
@@ -9,7 +9,8 @@
 A clip begins at the last key frame that is at least `before` seconds before the motion. It ends `after` seconds after
 the last frame with motion, but not before cudadiff reports the end, which is `gap` later. Motion that begins again
 before this end goes into the same clip. A clip longer than `longest` continues in another clip, at a key frame. No
-frame between them is missing or duplicated.
+frame between them is missing or duplicated. The same applies to visits of zones. Several may go on at a time, and their
+end is reported up to `track-hold` later.
 
 Unfinished clips can be played up to their last second, because MP4 is written in fragments. A file that a killed
 service leaves (NAME.part) therefore becomes a clip when the service restarts."""
@@ -316,7 +317,8 @@ class Recorder:
         self.folder = Folder(os.path.join(settings.folder, name), name, int(settings.size * 2**30), settings.days)
         self.ring = Ring(int(settings.before * Gst.SECOND) + DECODES)
         self.lock = threading.RLock()
-        self.on, self.until, self.motions = False, 0, []
+        self.going, self.until = set(), 0  # the motion or the visits that go on; the timestamp at which a clip ends
+        self.motions = []  # in the clip, or the last one; their last one may go on
         self.clip, self.clips = None, []  # the clip that gets frames, and all unfinished clips
         self.problem = ""  # why nothing is recorded
         self.written_clips = self.failures = 0
@@ -357,7 +359,7 @@ class Recorder:
             return
         frame = Frame(buffer, caps, buffer.pts, time.time())
         with self.lock:
-            if self.clip and not self.on and frame.pts >= self.until:
+            if self.clip and not self.going and frame.pts >= self.until:
                 self.end_clip()
             elif (
                 self.clip
@@ -372,7 +374,7 @@ class Recorder:
             elif self.clip and not self.clip.put(frame):
                 self.end_clip()
                 self.fail("the disk is too slow")
-            elif not self.clip and self.on and frame.key and time.monotonic() >= self.again:
+            elif not self.clip and self.going and frame.key and time.monotonic() >= self.again:
                 self.begin_clip([frame])
             self.ring.put(frame)
 
@@ -380,20 +382,31 @@ class Recorder:
         """The stream ended: finishes the clip with the frames so far."""
         with self.lock:
             self.end_clip()
-            self.on, self.motions, self.unknown = False, [], ""
+            self.going, self.motions, self.unknown = set(), [], ""
             self.ring.clear()
 
-    # Motion -----------------------------------------------------------------------------------------------------------
+    # Motion and visits ------------------------------------------------------------------------------------------------
 
-    def begin(self, pts, at):
-        """Motion begins in the frame with this timestamp. `at` is the clock time as text."""
+    def note(self, event, at):
+        """Motion begins or ends (`event`): lists it with the clip. `at` is the clock time as text."""
         with self.lock:
-            self.on = True
-            motion = {"begin": at, "end": None}
-            if self.clip:
-                self.motions.append(motion)
+            if event == "begin":
+                self.motions = self.motions if self.clip else []
+                self.motions.append({"begin": at, "end": None})
+            elif self.motions:
+                self.motions[-1]["end"] = at
+
+    def begin(self, what, pts):
+        """The motion or the visit `what`, which is recorded, begins in the frame with this timestamp."""
+        with self.lock:
+            first = not self.going
+            self.going.add(what)
+            if not first:
                 return
-            self.motions = [motion]
+            self.until = 0
+            if self.clip:
+                return
+            self.motions = [each for each in self.motions if not each["end"]]
             frames = self.ring.since(pts - int(self.settings.before * Gst.SECOND))
             if frames:
                 self.begin_clip(frames)
@@ -401,12 +414,11 @@ class Recorder:
             self.report(f"{self.unknown} cannot be recorded: let the camera send H.264" if self.unknown
                         else "its video is not encoded, or has no key frame yet")
 
-    def end(self, last, at):
-        """Motion ended. `last` is the timestamp of the last frame with motion."""
+    def end(self, what, last):
+        """`what` ended. `last` is the timestamp of its last frame."""
         with self.lock:
-            self.on, self.until = False, last + int(self.settings.after * Gst.SECOND)
-            if self.motions:
-                self.motions[-1]["end"] = at
+            self.going.discard(what)
+            self.until = max(self.until, last + int(self.settings.after * Gst.SECOND))
 
     # Clips ------------------------------------------------------------------------------------------------------------
 
@@ -419,7 +431,7 @@ class Recorder:
     def end_clip(self):
         if self.clip:
             self.clip.finish()
-            self.clip = None
+            self.clip, self.motions = None, [dict(each) for each in self.motions]  # its list stays as it is
 
     def written(self, row):
         with self.lock:
@@ -431,7 +443,7 @@ class Recorder:
     def not_written(self, clip, reason, row=None):
         with self.lock:
             if self.clip is clip:
-                self.clip = None
+                self.end_clip()
             self.fail(reason)
         if row:
             self.told(row)

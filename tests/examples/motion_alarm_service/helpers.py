@@ -212,11 +212,11 @@ class Service:
             raise AssertionError("the service does not end") from None
 
 
-def start_camera(test, source, told_to, **settings):
-    """Starts a camera in this process. Its source is a description with an appsrc. Returns the camera and the playing
-    appsrc. Both end with the test."""
+def start_camera(test, source, told_to, clips=None, **settings):
+    """Starts a camera in this process. Its source is a description with an appsrc. `clips`: a config.Recording, or
+    None. Returns the camera and the playing appsrc. Both end with the test."""
     door = camera.Camera(config.Camera(uri="rtsp://camera/x", key="door", **settings),
-                         config.Reconnect(timeout=FOREVER), told_to)
+                         config.Reconnect(timeout=FOREVER), told_to, recording=clips)
     with mock.patch.object(camera.inputs, "source_of", lambda uri: (source, {})):
         door.start()
         test.addCleanup(door.join, HANGS)

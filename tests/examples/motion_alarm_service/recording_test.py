@@ -9,10 +9,11 @@ import os
 import pathlib
 import signal
 import tempfile
+import threading
 import unittest
 from unittest import mock
 
-from helpers import Case, launch, the_clip, wait_for
+from helpers import HANGS, Case, launch, listener, start_camera, the_clip, wait_for
 
 import common
 import config
@@ -146,7 +147,7 @@ class Units(Case):
                 each.take(buffer, caps)
 
             take(0)
-            each.begin(0, "now")
+            each.begin("motion", 0)
             with self.assertLogs("motion-alarm", "ERROR") as logged:
                 for number in range(1, 1000):
                     take(number)
@@ -157,41 +158,161 @@ class Units(Case):
             take(1000)
             self.assertIsNotNone(each.clip)
 
-    def test_which_frames_are_in_which_clip(self):
-        """Motion begins at 20 s and lasts until 38 s, with key frames every 2 s, and clips of at most 10 s."""
-        settings = config.Recording(folder=str(self.folder), before=3, after=4, longest=10)
-        with mock.patch.object(recorder.Clip, "run", lambda clip: wait_for("the end", lambda: clip.done)), \
-                mock.patch.object(recorder.Clip, "done", False, create=True):
+    def record(self, frames, events, **settings):
+        """Records 10 frames a second with key frames every 2 s. `events`: number of a frame → function that is called
+        with the recorder after this frame. Returns the clips and the times of their frames. All are finished."""
+        settings, done = config.Recording(folder=str(self.folder), before=3, after=4, **settings), threading.Event()
+        with mock.patch.object(recorder.Clip, "run", lambda clip: done.wait()):
             each = recorder.Recorder("door", settings)
-            for number in range(500):
+            for number in range(frames):
                 buffer = Gst.Buffer.new_wrapped(bytes(10))
                 buffer.pts = number * Gst.SECOND // 10
                 if number % 20:
                     buffer.set_flags(Gst.BufferFlags.DELTA_UNIT)
                 each.take(buffer, Gst.Caps("image/jpeg,width=8,height=8"))
-                if number == 205:  # the decoder takes a while
-                    each.begin(20 * Gst.SECOND, "begin")
-                if number == 400:
-                    each.end(38 * Gst.SECOND, "end")
+                events.get(number, lambda _: None)(each)
             clips = [[clip.waiting.get() for _ in range(clip.waiting.qsize())] for clip in each.clips]
-            recorder.Clip.done = True
-        self.assertTrue(all(clip[-1] is None for clip in clips))  # all are finished
-        self.assertEqual(3, len(clips))
-        times = [frame.pts / Gst.SECOND for clip in clips for frame in clip[:-1]]
-        self.assertEqual([number / 10 for number in range(160, 420)], times)
-        self.assertEqual([16, 26, 36], [clip[0].pts / Gst.SECOND for clip in clips])
-        self.assertEqual([{"begin": "begin", "end": "end"}], each.clips[-1].motions)
+            done.set()
+        self.assertTrue(all(clip[-1] is None for clip in clips))
+        return each.clips, [[frame.pts / Gst.SECOND for frame in clip[:-1]] for clip in clips]
+
+    def tenths(self, first, end):
+        return [number / 10 for number in range(first, end)]
+
+    def test_which_frames_are_in_which_clip(self):
+        """Motion begins at 20 s and lasts until 38 s. Clips have at most 10 s."""
+
+        def begin(each):
+            each.note("begin", "begin")
+            each.begin("motion", 20 * Gst.SECOND)
+
+        def end(each):
+            each.note("end", "end")
+            each.end("motion", 38 * Gst.SECOND)
+
+        clips, times = self.record(500, {205: begin, 400: end}, longest=10)  # the decoder takes a while
+        self.assertEqual([self.tenths(160, 260), self.tenths(260, 360), self.tenths(360, 420)], times)
+        self.assertEqual([[{"begin": "begin", "end": None}]] * 2 + [[{"begin": "begin", "end": "end"}]],
+                         [clip.motions for clip in clips])
+
+    def test_visits_in_clips(self):
+        """Visits that overlap, or follow each other within the tail, are one clip. A visit that ends after another one,
+        but was seen for the last time before it, does not shorten the tail."""
+        clips, times = self.record(900, {
+            205: lambda each: each.begin(1, 20 * Gst.SECOND),
+            230: lambda each: each.begin(2, 23 * Gst.SECOND),
+            250: lambda each: each.end(1, 24 * Gst.SECOND),
+            320: lambda each: each.end(2, 31 * Gst.SECOND),  # the tail lasts until 35 s
+            345: lambda each: each.begin(3, 34 * Gst.SECOND),
+            350: lambda each: each.begin(4, 35 * Gst.SECOND),
+            400: lambda each: each.end(3, 40 * Gst.SECOND),
+            420: lambda each: each.end(4, 38 * Gst.SECOND),
+            700: lambda each: each.begin(5, 70 * Gst.SECOND),
+            800: lambda each: each.end(5, 72 * Gst.SECOND),  # reported after its tail
+        })
+        self.assertEqual([self.tenths(160, 440), self.tenths(660, 801)], times)
+
+    def test_a_camera_that_is_lost_ends_its_visits(self):
+        """Neither a visit that did not end nor an earlier tail extends the clip of the next attempt."""
+        clips, times = self.record(300, {
+            100: lambda each: each.begin(1, 10 * Gst.SECOND),
+            110: lambda each: each.begin(2, 11 * Gst.SECOND),
+            120: lambda each: (each.end(1, 100 * Gst.SECOND), each.close()),
+            200: lambda each: each.begin(3, 20 * Gst.SECOND),
+            210: lambda each: each.end(3, 21 * Gst.SECOND),
+        })
+        self.assertEqual([self.tenths(60, 121), self.tenths(160, 250)], times)
+
+    def test_visits_while_clips_fail(self):
+        """The recorder waits before it begins another clip, even if more objects enter. The next clip has the rest of
+        the visits."""
+
+        def fail(each):
+            each.not_written(each.clip, "the disk is full")
+
+        def recover(each):
+            each.again = 0
+
+        with self.assertLogs("motion-alarm", "ERROR"):
+            clips, times = self.record(400, {
+                100: lambda each: each.begin(1, 10 * Gst.SECOND),
+                110: fail,
+                120: lambda each: each.begin(2, 12 * Gst.SECOND),
+                130: lambda each: each.end(1, 13 * Gst.SECOND),
+                150: recover,
+                200: lambda each: each.end(2, 19 * Gst.SECOND),
+            })
+        self.assertEqual([self.tenths(60, 111), self.tenths(160, 230)], times)
+
+    def test_motions_in_clips_of_visits(self):
+        """A clip lists the motions that go on when it begins, or begin in it. Their end is unknown if it comes after
+        the clip. Other motions are forgotten."""
+        events = {20: ("begin", "a"), 40: ("end", "b"), 90: ("begin", "c"), 105: ("end", "d"), 110: ("begin", "e"),
+                  250: ("end", "f"), 255: ("begin", "g"), 350: ("end", "h"), 360: ("begin", "i"), 370: ("end", "j"),
+                  380: ("begin", "k"), 390: ("end", "l")}
+        clips, _ = self.record(500, {
+            **{number: lambda each, event=event: each.note(*event) for number, event in events.items()},
+            100: lambda each: each.begin(1, 10 * Gst.SECOND),
+            120: lambda each: each.end(1, 12 * Gst.SECOND),
+            300: lambda each: each.begin(2, 30 * Gst.SECOND),
+            310: lambda each: each.end(2, 31 * Gst.SECOND),
+            395: lambda each: self.assertEqual([{"begin": "k", "end": "l"}], each.motions),
+            400: lambda each: each.begin(3, 40 * Gst.SECOND),
+            410: lambda each: each.end(3, 41 * Gst.SECOND),
+        })
+        self.assertEqual([[{"begin": "c", "end": "d"}, {"begin": "e", "end": None}], [{"begin": "g", "end": None}], []],
+                         [clip.motions for clip in clips])
 
     def test_what_cannot_be_recorded(self):
         each = recorder.Recorder("door", config.Recording(folder=str(self.folder)))
         buffer = Gst.Buffer.new_wrapped(b"x")
         buffer.pts = 0
         with self.assertLogs("motion-alarm", "ERROR") as logged:
-            each.begin(0, "now")
+            each.begin("motion", 0)
+            each.end("motion", 0)
             each.take(buffer, Gst.Caps("video/x-wmv"))
-            each.begin(0, "now")
+            each.begin("motion", 0)
         self.assertIn("its video is not encoded, or has no key frame yet", logged.output[0])
         self.assertIn("video/x-wmv cannot be recorded: let the camera send H.264", logged.output[1])
+
+
+class Visits(Case):
+    def test_only_visits_of_a_zone_are_recorded(self):
+        """A square moves in the right half, then in the left half, and again in the left half until the camera stops.
+        It is invisible in between. Only the visits of the left half are recorded: from `before` ahead of the first
+        frame to `leave`, which comes two seconds late, and to the last frame."""
+        lines, rows = [], []
+        door, pushed = start_camera(
+            self, "appsrc name=source is-live=true format=time caps=video/x-raw,format=GRAY8,width=320,height=240,"
+            "framerate=5/1 ! jpegenc ! jpegdec",
+            listener(event=lambda _, line: lines.append(line), clip=lambda _, row: rows.append(row)),
+            config.Recording(folder=str(self.folder), before=1, after=1),
+            recording=["left"],
+            cudadiff={"reference": "first", "gap": 0.4, "track-hold": 2,
+                      "zones": "left: 0.0,0.0 0.5,0.0 0.5,1.0 0.0,1.0; right: 0.5,0.0 1.0,0.0 1.0,1.0 0.5,1.0"})
+        door.is_silent = lambda seconds: None  # time passes with frames only
+        places = [None, *range(200, 280, 8), *[None] * 20, *range(20, 100, 8), *[None] * 20, *range(20, 60, 8)]
+        for number, x in enumerate(places, 1):
+            picture = [bytearray(320) for _ in range(240)]
+            for row in picture[100:150] if x else ():
+                row[x : x + 50] = b"\xc8" * 50
+            frame = Gst.Buffer.new_wrapped(b"".join(picture))
+            frame.pts = number * Gst.SECOND // 5
+            pushed.emit("push-buffer", frame)
+            wait_for("the frame", lambda: door.sink.get_property("stats").get_value("rendered") == number)
+        door.stop()
+        door.join(HANGS)
+        door.recorder.wait(HANGS)
+        self.assertEqual(["right", "left", "left"], [line["zone"] for line in lines if line["event"] == "enter"])
+        begins = [line["entered"] - 1 for line in lines if line["event"] == "enter" and line["zone"] == "left"]
+        late = next(line for line in lines if line["event"] == "leave" and line["zone"] == "left")
+        self.assertAlmostEqual(2, late["time"] - late["left"])
+        for row, begin, end in zip(rows, begins, (late["time"], len(places) / 5), strict=True):
+            self.assertAlmostEqual(end - begin, row["seconds"])
+            self.assertEqual(round(5 * (end - begin)) + 1, pictures_of(self.folder / "door" / row["file"]))
+        times = {name: [line["at"] for line in lines if line["event"] == name] for name in ("begin", "end")}
+        motions = [[{"begin": begin, "end": end}] for begin, end in zip(times["begin"], times["end"], strict=True)]
+        self.assertEqual(motions[1:], [row["motions"] for row in rows])
 
 
 class Recording(Case):

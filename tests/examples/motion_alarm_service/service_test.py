@@ -335,9 +335,10 @@ class CommandLine(Case):
     def test_wrong_configurations(self):
         door = '[camera.door]\nuri = "test"\n'
         rtsp = f'[camera.door]\nuri = "rtsp://me:{SECRET}@127.0.0.1:9/x"\n'
+        yard = "[camera.door.cudadiff]\nzones = 'yard: 0.0,0.0 1.0,1.0 0.0,1.0'\n"
         for text, expected in {
             "": "names no camera",
-            "[camera": "is no TOML",
+            "[camera": "is not TOML",
             f"{door}[mqqt]": "there is no table [mqqt]",
             f"{door}name = 1":
                 "[camera.door] has no key name; it may have uri, title, wall, recording, onvif, source, cudadiff",
@@ -389,6 +390,14 @@ class CommandLine(Case):
             f"{rtsp}recording = true\n[recording]\nfolder = '/tmp'\nbefore = -1":
                 "before in [recording] must be 0 to 60",
             f"{door}recording = true\n[recording]\nfolder = '/tmp'": "pictures of a test source are not encoded",
+            f"{rtsp}recording = 'visits'": "recording in [camera.door] must be true, false or a list of zones",
+            f"{rtsp}recording = []": "recording in [camera.door] must be true, false or a list of zones",
+            f"{rtsp}recording = ['yard']": "recording in [camera.door] needs the table [recording]",
+            f"{rtsp}recording = ['yard']\n[recording]\nfolder = '/tmp'":
+                "recording in [camera.door] names the zone 'yard', which zones in [camera.door.cudadiff] does not have",
+            f"{rtsp}recording = ['yard', 5]\n[recording]\nfolder = '/tmp'\n{yard}": "names the zone 5, which",
+            f"{rtsp}recording = ['yard']\n[recording]\nfolder = '/tmp'\n{yard}track = 'no'":
+                "[camera.door.cudadiff]: track=false leaves no visits, which recording in [camera.door] needs",
             f"{door}onvif = 8081": "onvif in [camera.door] needs the table [onvif], with username and password",
             f"{door}[onvif]\nusername = 'a'\npassword = '{SECRET}'": "[onvif] is for no camera: write onvif = PORT",
             f"{door}onvif = 1\n[onvif]\nusername = 'a'": "[onvif] needs the key password",
@@ -416,6 +425,8 @@ class CommandLine(Case):
             f"{rtsp}zones = 'yard 2000: 0,0 3839,9 9,2159'": [],
             f"{rtsp}zones = 'a: 0.0,0.0 1.0,1.0 0.0,0.5'\ntrack = false": ["zones has no effect with track=false"],
             f"{rtsp}preset = 'outdoor'\noutput = 'overlay'": [],
+            '[camera.door]\nuri = "rtsp://127.0.0.1:9/x"\nrecording = ["way in"]\n[recording]\nfolder = "/tmp"\n'
+            '[camera.door.cudadiff]\nzones = "way in: 0.0,0.0 1.0,1.0 0.0,0.5; street: 0,0 9,9 9,0"': [],
         }.items():
             with self.subTest(text):
                 found = motion_alarm_service.load(self.configuration(text))[1]
