@@ -2,6 +2,7 @@
 """Finds the clips in a folder. A clip is a file that GStreamer recognizes as video by its content, whatever its name. A
 file with the name of a video also counts as a clip, because broken clips must be reported."""
 import os
+import pathlib
 
 import common
 from common import Gst
@@ -13,6 +14,7 @@ from gi.repository import GstBase  # noqa: E402
 NAMES = set(".264 .265 .3g2 .3gp .asf .avi .dav .divx .dv .f4v .flv .h264 .h265 .hevc .ivf .m2ts .m2v .m4v .mjpeg "
             ".mjpg .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg .ogv .ts .vob .webm .wmv .y4m".split())
 PROGRAMS = (".mts", ".ts")  # may be TypeScript
+PICTURES = (".jpeg", ".jpg", ".png")
 HEAD = 2 ** 16  # bytes of a file that identify its type
 LISTED = 5  # names of ignored files in a sentence
 
@@ -63,8 +65,28 @@ def clips_in(folder, deep=False):
     found.sort(key=os.fsencode)
     others.sort(key=os.fsencode)
     if not found:
-        raise common.Failure(f"there is no video in the folder {folder}" + (f"; {left_out(others)}" if others else ""))
+        pictures = [path for path in others if path.lower().endswith(PICTURES)]
+        raise common.Failure("; ".join(filter(None, (
+            f"there is no video in the folder {folder}", left_out(others),
+            pictures and f"its pictures are a clip with the name '{clip_of(pictures[0])}' and --rate=1"))))
     return found, others
+
+
+def clip_of(picture):
+    """The URI that plays all files with the ending of a picture in its folder as one stream, in the order of their
+    names."""
+    path = pathlib.Path(picture).absolute()
+    return f"split{path.parent.as_uri()}/*{path.suffix}"
+
+
+def pictures_in(folder):
+    """The URI that plays the pictures in a folder; None if it has other files, or pictures with different endings."""
+    names = os.listdir(folder)
+    endings = {os.path.splitext(name)[1] for name in names if not name.startswith(".")}
+    ending = endings.pop() if len(endings) == 1 else ""
+    if ending.lower() not in PICTURES or any(name.startswith(".") and name.endswith(ending) for name in names):
+        return None
+    return clip_of(os.path.join(folder, f"1{ending}"))
 
 
 def left_out(others):

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Prints a line of JSON for each event of cudadiff, and saves a picture of each begin in this folder. With preset=…,
-zones=… or lines=… events of objects (enter, leave, stopped, cross …) are printed too.
+"""Prints a line of JSON for each event of cudadiff (begin and end of motion; light, scene, moves, moved), and saves a
+picture of each begin in this folder. With preset=…, zones=… or lines=… events of objects (enter, leave, stopped, cross
+…) are printed too.
 Needs python3-gi and gir1.2-gst-plugins-base-1.0."""
 import datetime, json, os, re, signal, sys, warnings
 import common, containers, inputs, losses, part, upright, uris
@@ -16,7 +17,7 @@ class Input:
         self.number, self.location, self.name = number, location, name
         self.begin, self.pipeline, self.live, self.flowing, self.files = None, None, False, False, set()
         self.gate = self.shortest = None
-        self.losses, self.whole = None, True
+        self.losses, self.whole, self.frames = None, True, 0
 
     def start(self):
         source, values = inputs.source_of(self.location)
@@ -51,7 +52,7 @@ class Input:
         event = message.get_structure()
         if event.get_name() == "cudadiff" and event.get_value("event") == "begin":
             self.begin = event.copy()
-        elif event.get_name() == "cudadiff" and (event.get_value("event") == "end" or
+        elif event.get_name() == "cudadiff" and (event.get_value("event") in ("end", *common.CAMERA_EVENTS) or
                                                  (options.min_event and event.get_value("event") == "motion")):
             self.say(event)
         elif (event.get_name() == "cudadiff" and event.has_field("id")
@@ -60,6 +61,7 @@ class Input:
 
     def on_frame(self, sink):
         sample, event, self.begin, self.flowing = sink.emit("pull-sample"), self.begin, None, True
+        self.frames += 1
         if event:
             try:
                 self.say(event, snapshot=self.save(sample, event.get_value("stream-time")))
@@ -71,7 +73,12 @@ class Input:
     def save(self, sample, time):
         jpeg = GstVideo.video_convert_sample(sample, Gst.Caps.from_string("image/jpeg"), 10 * Gst.SECOND).get_buffer()
         label = re.sub("[^-.0-9A-Za-z]", "_", self.name.split("/")[-1])[:200]
-        when = f"{datetime.datetime.utcnow():%Y%m%dT%H%M%S.%fZ}" if self.live else f"{time / Gst.SECOND:010.3f}"
+        if self.live:
+            when = f"{datetime.datetime.utcnow():%Y%m%dT%H%M%S.%fZ}"
+        elif time == Gst.CLOCK_TIME_NONE:
+            when = f"frame{self.frames - 1:06}"
+        else:
+            when = f"{time / Gst.SECOND:010.3f}"
         file = f"{self.number}-{label}-{when}"
         if file in self.files:
             file += f"-{len(self.files) + 1}"

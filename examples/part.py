@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A part of a clip: --start, --end, --duration and --frame-skip.
+"""A part of a clip (--start, --end, --duration and --frame-skip), and the frame rate of a clip without times (--rate).
 
 A Gate lets only the frames of the part pass a pad, without further elements. It drops the frames before the part, sends
 EOS at its end, and seeks to the key frame before the start if the container has an index. Times are times of the whole
@@ -8,6 +8,7 @@ import argparse
 import re
 import threading
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Optional
 
 import common
@@ -15,6 +16,7 @@ import upright
 from common import GLib, Gst
 
 FORMS = "frames (250), seconds (10.0 or 10s) or hh:mm:ss (00:00:10.5)"
+RATES = "frames per second above 0, up to 1000, such as 25, 12.5 or 30000/1001"
 # Containers print times in milliseconds, so a time means the frame whose rounded time it is.
 ROUNDED = Gst.MSECOND // 2
 # Demuxers that give the same times after a seek as without it. AVI with B frames does not.
@@ -63,14 +65,23 @@ def time_of(text):
     return Time(time=_ns(*match.groups()))
 
 
+def rate_of(text):
+    """A type for argparse: frames per second."""
+    rate = re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6}|/[1-9][0-9]{0,5})?", text) and Fraction(text)
+    if not rate or rate > 1000:
+        raise argparse.ArgumentTypeError(f"{text} is not a frame rate: it must be {RATES}")
+    return rate
+
+
 @dataclass(frozen=True)
 class Part:
     """The frames of a clip from `start` up to, but excluding, `end`, or for `duration`; None means no limit. After each
-    selected frame, `skip` frames are omitted."""
+    selected frame, `skip` frames are omitted. `rate`: frames per second, for frames without times."""
     start: Optional[Time] = None
     end: Optional[Time] = None
     duration: Optional[Time] = None
     skip: int = 0
+    rate: Optional[Fraction] = None
 
     def __post_init__(self):
         """Raises a ValueError with a sentence."""
@@ -107,12 +118,13 @@ class Part:
 
     def as_texts(self):
         """The values that differ from the defaults, for of_texts()."""
-        return {name: str(getattr(self, name)) for name in ("start", "end", "duration", "skip") if getattr(self, name)}
+        return {name: str(getattr(self, name))
+                for name in ("start", "end", "duration", "skip", "rate") if getattr(self, name)}
 
 
 def of_texts(texts):
     """The Part for the result of Part.as_texts()."""
-    return Part(**{name: int(text) if name == "skip" else time_of(text) for name, text in texts.items()})
+    return Part(**{name: {"skip": int, "rate": rate_of}.get(name, time_of)(text) for name, text in texts.items()})
 
 
 def add_options(parser):
@@ -124,12 +136,14 @@ def add_options(parser):
                         help="leave out N frames after each one that is looked at (0)")
     parser.add_argument("--min-event", "--min-event-length", type=time_of, metavar="TIME",
                         help="leave out motions and visits of objects that are shorter")
+    parser.add_argument("--rate", type=rate_of, metavar="RATE",
+                        help="frames per second of a clip without times, such as a raw .h264 file")
 
 
 def of_options(parser, args):
     """The Part for the options. Ends the program if they are wrong."""
     try:
-        return Part(args.start, args.end, args.duration, args.frame_skip)
+        return Part(args.start, args.end, args.duration, args.frame_skip, args.rate)
     except ValueError as error:
         parser.error(str(error))
 
@@ -143,16 +157,62 @@ def stream_time_of(pad, buffer):
     return sign * when if sign else None
 
 
-def is_indexed(pad):
-    """Whether the source before a sink pad has a demuxer that finds any time exactly."""
+def factories_before(pad):
+    """The factories of the elements in the source before a sink pad."""
     element = pad.get_peer() and pad.get_peer().get_parent_element()
     if element and element.get_name() == upright.NAME:  # keep() inserted it before the pad
-        return is_indexed(element.get_static_pad("sink"))
+        return factories_before(element.get_static_pad("sink"))
     if not isinstance(element, Gst.Bin):
-        return False
-    found, names = element.iterate_recurse(), []
-    found.foreach(lambda each: names.append(each.get_factory().get_name()))
-    return any(name in INDEXED for name in names)
+        return []
+    found, factories = element.iterate_recurse(), []
+    found.foreach(lambda each: factories.append(each.get_factory()))
+    return list(filter(None, factories))
+
+
+def is_indexed(pad):
+    """Whether the source before a sink pad has a demuxer that finds any time exactly."""
+    return any(each.get_name() in INDEXED for each in factories_before(pad))
+
+
+def is_raw(pad):
+    """Whether the source before a sink pad reads a file without a container."""
+    factories = factories_before(pad)
+    return any(each.get_name() == "filesrc" for each in factories) and not any(
+        "Demuxer" in each.get_metadata("klass") for each in factories)
+
+
+def give_times(pad, rate):
+    """Gives frames at a sink pad the times of a clip with this frame rate, if they have none or come from a file
+    without a container. There GStreamer gives times to H.265, but always those of 25 frames per second."""
+    start, count, raw, passing = 0, 0, None, False  # start: the time of a frame; count: of frames from there on
+
+    def on_buffer(pad, info):
+        nonlocal start, count, raw, passing
+        if passing:
+            return Gst.PadProbeReturn.OK
+        buffer = info.get_buffer()
+        raw = is_raw(pad) if raw is None else raw
+        if buffer.pts != Gst.CLOCK_TIME_NONE and not raw:
+            start, count = buffer.pts, 1
+            return Gst.PadProbeReturn.OK
+        flags = Gst.BufferCopyFlags.FLAGS | Gst.BufferCopyFlags.META | Gst.BufferCopyFlags.MEMORY
+        timed = buffer.copy_region(flags, 0, buffer.get_size())  # shares the memory
+        timed.pts = start + count * Gst.SECOND * rate.denominator // rate.numerator
+        timed.duration = Gst.SECOND * rate.denominator // rate.numerator
+        count += 1
+        passing = True
+        pad.chain(timed)
+        passing = False
+        return Gst.PadProbeReturn.DROP
+
+    pad.add_probe(Gst.PadProbeType.BUFFER, on_buffer)
+
+
+def complain(pad, sentence):
+    """Posts an error of the element of a pad."""
+    element = pad.get_parent_element()
+    error = GLib.Error.new_literal(Gst.stream_error_quark(), sentence, Gst.StreamError.FAILED)
+    element.post_message(Gst.Message.new_error(element, error, ""))
 
 
 class Gate:
@@ -165,7 +225,9 @@ class Gate:
         self.came = self.passed = 0
         self.began, self.end, self.reached, self.ended = None, None, 0.0, False
         self.lock, self.block, self.places = threading.Lock(), None, []
-        if part == Part():
+        if part.rate:
+            give_times(pad, part.rate)
+        if part.is_whole and not part.skip:
             return
         pad.add_probe(Gst.PadProbeType.BUFFER, self.on_buffer)
         start, end = part.start, part.end
@@ -206,7 +268,8 @@ class Gate:
         when = stream_time_of(pad, buffer)
         needed = [each for each in (part.start, part.end, part.duration) if each and each.time is not None]
         if when is None and needed:
-            self.complain("the frames of the clip have no times, so its part must be given in frames")
+            complain(pad, "the frames of the clip have no times; set --rate, its frames per second, or give its part "
+                     "in frames")
             return Gst.PadProbeReturn.DROP
         self.came += 1
         if when is not None:
@@ -236,11 +299,6 @@ class Gate:
             return when + ROUNDED >= self.end
         return ((part.end is not None and self.came > part.end.frames)
                 or (part.duration is not None and self.passed >= part.duration.frames))
-
-    def complain(self, sentence):
-        element = self.pad.get_parent_element()
-        error = GLib.Error.new_literal(Gst.stream_error_quark(), sentence, Gst.StreamError.FAILED)
-        element.post_message(Gst.Message.new_error(element, error, ""))
 
     def why_nothing(self):
         """A sentence if the clip has frames, but the part has none; otherwise an empty text."""

@@ -20,6 +20,11 @@ constexpr guint silence = 15;  // seconds without data after which an HTTP serve
 
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
+/// Whether an event is about the light or the camera.
+bool is_of_camera(const std::string& event) {
+  return event == "light" || event == "scene" || event == "moves" || event == "moved";
+}
+
 std::string time_now(const char* format) {
   GDateTime* now = g_date_time_new_now_utc();
   gchar* text = format ? g_date_time_format(now, format) : g_date_time_format_iso8601(now);
@@ -29,11 +34,15 @@ std::string time_now(const char* format) {
   return result;
 }
 
-/// Formats a time as seconds with leading zeros and three decimals, so that names sort by time.
-std::string stamp(GstClockTime time) {
+/// Formats a time as seconds with leading zeros and three decimals, so that names sort by time; an unknown time as the
+/// number of the frame.
+std::string stamp(GstClockTime time, guint64 number) {
   char text[32];
-  g_snprintf(text, sizeof text, "%06" G_GUINT64_FORMAT ".%03" G_GUINT64_FORMAT, time / GST_SECOND,
-             time % GST_SECOND / GST_MSECOND);
+  if (GST_CLOCK_TIME_IS_VALID(time))
+    g_snprintf(text, sizeof text, "%06" G_GUINT64_FORMAT ".%03" G_GUINT64_FORMAT, time / GST_SECOND,
+               time % GST_SECOND / GST_MSECOND);
+  else
+    g_snprintf(text, sizeof text, "frame%06" G_GUINT64_FORMAT, number);
   return text;
 }
 
@@ -317,8 +326,8 @@ void Input::on_no_more_pads() {
 void Input::on_event(const GstStructure* event) {
   const std::string kind = gst_structure_get_string(event, "event");
   const bool of_object = gst_structure_has_field(event, "id");  // enter, leave and cross
-  const bool needed =
-      kind == "begin" || kind == "end" || settings_.progress || (settings_.shortest && kind == "motion");
+  const bool needed = kind == "begin" || kind == "end" || is_of_camera(kind) || settings_.progress ||
+                      (settings_.shortest && kind == "motion");
   if (of_object ? !with_objects_ : !needed) return;
   Event line(gst_structure_copy(event));
   if (live_) gst_structure_set(line.get(), "at", G_TYPE_STRING, time_now(nullptr).c_str(), nullptr);
@@ -331,9 +340,9 @@ void Input::write_now(std::vector<Moments::Moment> moments) {
 }
 
 std::string Input::write(std::vector<Moments::Moment> moments) {
-  for (const auto& [event, frame] : shortest_->pass(std::move(moments))) {
+  for (const auto& [event, frame, number] : shortest_->pass(std::move(moments))) {
     if (!settings_.progress && !std::strcmp(gst_structure_get_string(event.get(), "event"), "motion")) continue;
-    const std::string file = frame ? save(frame.get(), *event) : "";
+    const std::string file = frame ? save(frame.get(), event_time(event.get()), number) : "";
     if (!file.empty()) gst_structure_set(event.get(), "snapshot", G_TYPE_STRING, file.c_str(), nullptr);
     const std::string line = json_line(name_, event.get());
     if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() || std::fflush(stdout) != 0)
@@ -342,7 +351,7 @@ std::string Input::write(std::vector<Moments::Moment> moments) {
   return {};
 }
 
-std::string Input::save(GstSample* sample, const GstStructure& event) {
+std::string Input::save(GstSample* sample, GstClockTime time, guint64 number) {
   // Mapping a frame in GPU memory as system memory makes a copy. Without the caps feature, videoconvert accepts such a
   // frame.
   GstCaps* plain = gst_caps_copy(gst_sample_get_caps(sample));
@@ -358,7 +367,7 @@ std::string Input::save(GstSample* sample, const GstStructure& event) {
   std::string file;
   if (picture) {
     // Snapshots of a clip have the same names in each run. The names of a camera's snapshots have the current time.
-    const std::string when = live_ ? time_now("%Y%m%dT%H%M%S.%fZ") : stamp(event_time(&event));
+    const std::string when = live_ ? time_now("%Y%m%dT%H%M%S.%fZ") : stamp(time, number);
     std::string name = label_ + '-' + when;
     if (!names_.insert(name).second) name += '-' + std::to_string(++repeated_);
     gchar* path = g_build_filename(settings_.snapshots.c_str(), (name + ".jpg").c_str(), nullptr);

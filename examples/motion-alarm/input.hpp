@@ -79,7 +79,7 @@ class Input {
   // Called by write_now(), and by close() after the thread of the sink has ended, so only one thread at a time writes
   // lines and pictures. Returns an error, or an empty text.
   std::string write(std::vector<Moments::Moment> moments);
-  std::string save(GstSample* sample, const GstStructure& event);
+  std::string save(GstSample* sample, GstClockTime time, guint64 number);
 
   const std::string location_, name_, label_;
   const Settings& settings_;

@@ -23,7 +23,7 @@ struct Arguments {
   gchar** set = nullptr;
   gchar* snapshots = nullptr;
   gchar *backend = nullptr, *reference = nullptr, *threshold = nullptr, *motion_threshold = nullptr, *gap = nullptr;
-  gchar *start = nullptr, *end = nullptr, *duration = nullptr, *shortest = nullptr;
+  gchar *start = nullptr, *end = nullptr, *duration = nullptr, *shortest = nullptr, *rate = nullptr;
   gint skip = 0;
   gboolean boxes = FALSE, realtime = FALSE;
   gdouble every = NAN;
@@ -31,7 +31,7 @@ struct Arguments {
   ~Arguments() {
     for (gchar** list : {inputs, set}) g_strfreev(list);
     for (gchar* text :
-         {snapshots, backend, reference, threshold, motion_threshold, gap, start, end, duration, shortest})
+         {snapshots, backend, reference, threshold, motion_threshold, gap, start, end, duration, shortest, rate})
       g_free(text);
   }
 };
@@ -59,6 +59,8 @@ bool parse(Arguments& to, int argc, char** argv) {
       {"duration", 0, 0, G_OPTION_ARG_STRING, &to.duration, "Or how much of it to look at", "TIME"},
       {"frame-skip", 0, 0, G_OPTION_ARG_INT, &to.skip, "Leave out frames after each one that is looked at (0)", "N"},
       {"min-event", 0, 0, G_OPTION_ARG_STRING, &to.shortest, "Leave out motions and visits that are shorter", "TIME"},
+      {"rate", 0, 0, G_OPTION_ARG_STRING, &to.rate,
+       "Frames per second of a clip without times, such as a raw .h264 file", "RATE"},
       // The names of these options in other programs.
       {"start-time", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING, &to.start, nullptr, "TIME"},
       {"end-time", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING, &to.end, nullptr, "TIME"},
@@ -92,6 +94,10 @@ bool read_part(const Arguments& arguments, Settings& to) {
       g_printerr("motion-alarm: --%s: %s is not a time: it must be %s\n", name, text, time_forms);
       return false;
     }
+  if (arguments.rate && !(to.part.rate = rate_of(arguments.rate))) {
+    g_printerr("motion-alarm: --rate: %s is not a frame rate: it must be %s\n", arguments.rate, rate_form);
+    return false;
+  }
   if (arguments.skip < 0 || arguments.skip > 10000) {
     g_printerr("motion-alarm: --frame-skip is %d: it must be 0 to 10000\n", arguments.skip);
     return false;

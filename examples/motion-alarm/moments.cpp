@@ -39,11 +39,13 @@ void Moments::add(Event event) {
 std::vector<Moments::Moment> Moments::take(GstSample* frame) {
   const std::lock_guard lock(mutex_);
   frames_.emplace_back(gst_sample_ref(frame));
+  ++count_;
   std::vector<Moment> moments;
   while (!events_.empty()) {
     Moment moment;
     if (is_pictured(events_.front().get()) && !(moment.frame = frame_of(events_.front().get()))) break;
     moment.event = std::move(events_.front());
+    moment.number = count_ - 1;
     events_.pop_front();
     moments.push_back(std::move(moment));
   }
@@ -58,6 +60,7 @@ std::vector<Moments::Moment> Moments::rest() {
     Moment moment;
     if (is_pictured(event.get()) && !frames_.empty()) moment.frame = frame_of(event.get());
     moment.event = std::move(event);
+    moment.number = count_ - 1;
     moments.push_back(std::move(moment));
   }
   events_.clear();

@@ -30,7 +30,8 @@ class Moments {
  public:
   struct Moment {
     Event event;
-    Sample frame;  ///< of a begin with a picture; nullptr for others, and if the frame never came
+    Sample frame;        ///< of a begin with a picture; nullptr for others, and if the frame never came
+    guint64 number = 0;  ///< of the newest frame when `frame` was found; the first one is 0
   };
 
   /// pictures: begins come with their frame; otherwise no frame is kept. late: events may follow their frame.
@@ -51,4 +52,5 @@ class Moments {
   std::mutex mutex_;
   std::deque<Event> events_;
   std::deque<Sample> frames_;  ///< the newest one last
+  guint64 count_ = 0;          ///< frames so far
 };

@@ -61,27 +61,39 @@ std::optional<GstClockTimeDiff> stream_time_of(GstPad* pad, GstBuffer* buffer) {
   return sign * GstClockTimeDiff(found);
 }
 
-/// Whether the source before a sink pad has a demuxer that gives the same times after a seek as without it.
-bool is_indexed(GstPad* pad) {
-  GstPad* peer = gst_pad_get_peer(pad);
-  GstElement* element = peer ? gst_pad_get_parent_element(peer) : nullptr;
-  if (peer) gst_object_unref(peer);
-  bool found = false;
-  if (element && GST_IS_BIN(element)) {
-    GstIterator* all = gst_bin_iterate_recurse(GST_BIN(element));
-    gst_iterator_foreach(
-        all,
-        [](const GValue* value, gpointer found) {
-          GstElementFactory* factory = gst_element_get_factory(GST_ELEMENT(g_value_get_object(value)));
-          const char* name = factory ? GST_OBJECT_NAME(factory) : "";
-          if (!std::strcmp(name, "qtdemux") || !std::strcmp(name, "matroskademux")) *static_cast<bool*>(found) = true;
-        },
-        &found);
-    gst_iterator_free(all);
+/// The elements in the source before a sink pad.
+struct Source {
+  bool indexed = false;  ///< there is a demuxer that gives the same times after a seek as without it
+  bool file = false, demuxer = false;
+
+  explicit Source(GstPad* pad) {
+    GstPad* peer = gst_pad_get_peer(pad);
+    GstElement* element = peer ? gst_pad_get_parent_element(peer) : nullptr;
+    if (peer) gst_object_unref(peer);
+    if (element && GST_IS_BIN(element)) {
+      GstIterator* all = gst_bin_iterate_recurse(GST_BIN(element));
+      gst_iterator_foreach(
+          all,
+          [](const GValue* value, gpointer self) {
+            if (GstElementFactory* factory = gst_element_get_factory(GST_ELEMENT(g_value_get_object(value))))
+              static_cast<Source*>(self)->add(factory);
+          },
+          this);
+      gst_iterator_free(all);
+    }
+    if (element) gst_object_unref(element);
   }
-  if (element) gst_object_unref(element);
-  return found;
-}
+
+  bool is_raw() const { return file && !demuxer; }
+
+ private:
+  void add(GstElementFactory* factory) {
+    const char* name = GST_OBJECT_NAME(factory);
+    indexed |= !std::strcmp(name, "qtdemux") || !std::strcmp(name, "matroskademux");
+    file |= !std::strcmp(name, "filesrc");
+    demuxer |= std::strstr(gst_element_factory_get_metadata(factory, GST_ELEMENT_METADATA_KLASS), "Demuxer") != nullptr;
+  }
+};
 
 }  // namespace
 
@@ -93,6 +105,16 @@ std::optional<Time> time_of(const std::string& text) {
   if (std::regex_match(text, match, seconds)) return Time{false, ns_of(0, match[1].matched ? match[1] : match[3])};
   if (!std::regex_match(text, match, clock) || number_of(match[3]) > 59 || number_of(match[4]) > 59) return {};
   return Time{false, ns_of(number_of(match[2]) * 60 + number_of(match[3]), match[4])};
+}
+
+std::optional<Rate> rate_of(const std::string& text) {
+  static const std::regex form(R"(([0-9]{1,6})(?:\.([0-9]{1,6})|/([1-9][0-9]{0,5}))?)");
+  std::smatch match;
+  if (!std::regex_match(text, match, form)) return {};
+  Rate rate{number_of(match[1].str() + match[2].str()), match[3].matched ? number_of(match[3]) : 1};
+  for (auto digits = match[2].length(); digits > 0; --digits) rate.seconds *= 10;
+  if (rate.frames == 0 || rate.frames > 1000 * rate.seconds) return {};
+  return rate;
 }
 
 std::string error_of(const Part& part) {
@@ -125,7 +147,7 @@ struct Gate::State {
     const auto when = stream_time_of(pad, buffer);
     const auto start = GstClockTimeDiff(part.start->value);
     const bool first = places.size() == 2;
-    if (!when || places.empty() || (first ? *when >= start - near || !is_indexed(pad) : *when <= start)) {
+    if (!when || places.empty() || (first ? *when >= start - near || !Source(pad).indexed : *when <= start)) {
       const std::lock_guard lock(mutex);
       block = 0;
       return GST_PAD_PROBE_REMOVE;
@@ -170,7 +192,9 @@ struct Gate::State {
     if (!when && (by_time(part.start) || by_time(part.end) || by_time(part.duration))) {
       GstElement* element = gst_pad_get_parent_element(pad);
       GST_ELEMENT_ERROR(element, STREAM, FAILED,
-                        ("The frames of the clip have no times, so its part must be given in frames."), (nullptr));
+                        ("The frames of the clip have no times; set --rate, its frames per second, or give its part in "
+                         "frames."),
+                        (nullptr));
       gst_object_unref(element);
       return GST_PAD_PROBE_DROP;
     }
@@ -201,7 +225,49 @@ struct Gate::State {
   }
 };
 
+namespace {
+
+/// Gives frames the times of a clip with a frame rate, if they have none or come from a file without a container. There
+/// GStreamer gives times to H.265, but always those of 25 frames per second.
+class Times {
+ public:
+  explicit Times(const Rate& rate) : rate_(rate) {}
+
+  GstBuffer* timed(GstPad* pad, GstBuffer* buffer) {
+    if (!raw_) raw_ = Source(pad).is_raw();
+    if (GST_BUFFER_PTS_IS_VALID(buffer) && !*raw_) {
+      start_ = GST_BUFFER_PTS(buffer);
+      count_ = 1;
+      return buffer;
+    }
+    buffer = gst_buffer_make_writable(buffer);
+    GST_BUFFER_PTS(buffer) = start_ + time_of(count_++);
+    GST_BUFFER_DURATION(buffer) = time_of(1);
+    return buffer;
+  }
+
+ private:
+  GstClockTime time_of(guint64 count) const {
+    return gst_util_uint64_scale(count, GST_SECOND * rate_.seconds, rate_.frames);
+  }
+
+  const Rate rate_;
+  std::optional<bool> raw_;
+  GstClockTime start_ = 0;  ///< the time of a frame
+  guint64 count_ = 0;       ///< of frames from there on
+};
+
+}  // namespace
+
 Gate::Gate(GstPad* pad, const Part& part) : state_(std::make_shared<State>(part)) {
+  if (part.rate)
+    gst_pad_add_probe(
+        pad, GST_PAD_PROBE_TYPE_BUFFER,
+        [](GstPad* pad, GstPadProbeInfo* info, gpointer times) {
+          info->data = static_cast<Times*>(times)->timed(pad, GST_PAD_PROBE_INFO_BUFFER(info));
+          return GST_PAD_PROBE_OK;
+        },
+        new Times(*part.rate), [](gpointer times) { delete static_cast<Times*>(times); });
   if (part.is_all()) return;
   using Shared = std::shared_ptr<State>;
   const GDestroyNotify forget = [](gpointer state) { delete static_cast<Shared*>(state); };

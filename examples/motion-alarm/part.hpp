@@ -18,11 +18,22 @@ constexpr const char* time_forms = "frames (250), seconds (10.0 or 10s) or hh:mm
 /// Reads a time as ../part.py does. Returns nothing if the text is not a time.
 std::optional<Time> time_of(const std::string& text);
 
+/// Frames per second, as a fraction.
+struct Rate {
+  guint64 frames, seconds;
+};
+
+/// The form that rate_of() reads, for messages.
+constexpr const char* rate_form = "frames per second above 0, up to 1000, such as 25, 12.5 or 30000/1001";
+/// Reads a frame rate as ../part.py does. Returns nothing if the text is not a frame rate.
+std::optional<Rate> rate_of(const std::string& text);
+
 /// The frames of a clip from `start` up to, but excluding, `end`, or for `duration`. After each selected frame, `skip`
-/// frames are omitted. ../part.py does the same for Python programs.
+/// frames are omitted. `rate` gives times to frames that have none. ../part.py does the same for Python programs.
 struct Part {
   std::optional<Time> start, end, duration;
   guint64 skip = 0;
+  std::optional<Rate> rate;
 
   bool is_all() const { return !start && !end && !duration && skip == 0; }
 };

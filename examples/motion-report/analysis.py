@@ -10,6 +10,7 @@ Data that grow with the length of the clip are written to files at once. All tim
 boxes are x, y, width, height in pixels of the clip's picture.
 """
 import collections
+import dataclasses
 import json
 import time
 
@@ -51,6 +52,8 @@ OBJECT_FIELDS = "id", "x", "y", "width", "height", "zone", "line", "direction", 
 END = {"began": "began", "last": "last-motion"}  # arguments of Shortest.add(), and fields of `end`
 REGION_FIELDS = "x", "y", "width", "height", "area", "score"
 
+TIMELESS = "the frames of the clip have no times; set its frames per second, such as --rate=25"
+
 BRIGHTNESS = Gst.SECOND // 10  # time over which cudahistogram sums
 
 HIDDEN = "name", "parent", "backend", "output", "post-messages", "attach-roi"  # not settings of the analysis
@@ -60,9 +63,23 @@ def seconds_of(structure, name):
     """The time in a field, in seconds. Raises a Failure if the time is unknown."""
     time = structure[name]
     if time == NONE:
-        raise common.Failure(
-            "the frames of the clip have no times; put the clip into a container such as MP4 or Matroska first")
+        raise common.Failure(TIMELESS)
     return time / SECOND
+
+
+def require_times(pad):
+    """Posts an error for a frame without a time among the first ones at a sink pad, before an encoder complains."""
+    left = 30  # frames; of a clip without times, at most the first one has a time
+
+    def on_buffer(pad, info):
+        nonlocal left
+        left -= 1
+        if info.get_buffer().pts != NONE:
+            return Gst.PadProbeReturn.OK if left else Gst.PadProbeReturn.REMOVE
+        part.complain(pad, TIMELESS)
+        return Gst.PadProbeReturn.DROP
+
+    pad.add_probe(Gst.PadProbeType.BUFFER, on_buffer)
 
 
 class Collector:
@@ -219,7 +236,9 @@ def analyse(args, encoding, video, folder, events, frames):
     findings = Findings(recording=recording.Recorder(folder))
     motion = pipeline.get_by_name("motion")
     collector = Collector(events, frames, findings, args.min_event, motion.get_property("track-hold"))
-    gate = part.Gate(pipeline.get_by_name("decoded").get_static_pad("sink"), args.part, skip=False)
+    chosen = dataclasses.replace(args.part, rate=None) if args.recording else args.part  # the Playlist gives times
+    gate = part.Gate(pipeline.get_by_name("decoded").get_static_pad("sink"), chosen, skip=False)
+    require_times(gate.pad)
     part.skip_frames(pipeline.get_by_name("analysis").get_static_pad("sink"), args.part.skip)
 
     def progress(_):

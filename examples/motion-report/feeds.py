@@ -78,7 +78,8 @@ class Recording:
         self.start = start.time / Gst.SECOND if start and start.time else 0
         counted = args.part.end and args.part.end.time is None  # with an end in frames, every frame is needed
         self.files = playlist.Playlist(pipeline, pipeline.get_by_name("decoded").get_static_pad("sink"),
-                                       args.recording, args.track, 0 if counted else self.start, lambda: gate.ended)
+                                       args.recording, args.track, 0 if counted else self.start, lambda: gate.ended,
+                                       args.part.rate)
 
     def stop(self):
         self.files.stop()

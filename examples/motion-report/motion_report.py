@@ -26,10 +26,12 @@ import contextlib
 import os
 import pathlib
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import clip_facts  # noqa: E402
+import clip_files  # noqa: E402
 import clip_formats  # noqa: E402
 import clip_streams  # noqa: E402
 import clips_of_events  # noqa: E402
@@ -57,6 +59,7 @@ import tables  # noqa: E402
 
 INCOMPLETE = 3  # exit status
 LISTED = 30  # objects that are printed; objects.csv has all of them
+PICTURES = Fraction(1)  # pictures of a folder per second
 LONGEST = 1e9  # seconds: no video is longer
 
 
@@ -70,7 +73,7 @@ def name_of(clip):
 
 def title_of(args):
     """The name of the reported clip or recording."""
-    return args.title if args.recording else name_of(args.clip)
+    return args.title or name_of(args.clip)
 
 
 def files_of(args):
@@ -310,6 +313,10 @@ def parse_arguments():
 def run():
     args = parse_arguments()
     out = pathlib.Path(args.out)
+    pictures = clip_files.pictures_in(args.clip) if len(args.inputs) == 1 and os.path.isdir(args.clip) else None
+    if pictures:
+        args.title, args.clip, args.inputs = name_of(os.path.abspath(args.clip)), pictures, [pictures]
+        args.part = replace(args.part, rate=args.part.rate or PICTURES)
     if len(args.inputs) > 1 or (args.clip and os.path.isdir(args.clip)):
         sys.exit(report_several(args, out))
     findings = report(args, out)

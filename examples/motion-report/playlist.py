@@ -16,6 +16,7 @@ import clips_over_files
 import common
 import containers
 import losses
+import part
 import time_line
 import tracks
 import upright
@@ -41,12 +42,13 @@ class Result:
 class Playlist:
     """Plays time_line.Segments into a sink pad of a pipeline. After each of them the pipeline posts the message DONE,
     and next() must be called. `track` is the number of the video track. The pipeline must be paused before it begins.
-    Files that end before `start` seconds are not opened. `over` says whether the analysed part has ended."""
+    Files that end before `start` seconds are not opened. `over` says whether the analysed part has ended. `rate`:
+    frames per second of files without times."""
 
-    def __init__(self, pipeline, pad, segments, track=1, start=0, over=lambda: False):
+    def __init__(self, pipeline, pad, segments, track=1, start=0, over=lambda: False, rate=None):
         self.pipeline, self.pad, self.track = pipeline, pad, track
         self.waiting, self.line, self.result = list(segments), time_line.TimeLine(segments), Result()
-        self.start, self.over, self.parts = start, over, []
+        self.start, self.over, self.parts, self.rate = start, over, [], rate
         self.segment = self.bin = self.losses = self.tracks = None
         self.track_sentence, self.stopped = "", False
         # Of the current file: its start, the stream time of its first frame, the end of its last one, all in ns, and
@@ -120,6 +122,8 @@ class Playlist:
         source, out = self.bin.get_by_name("source"), self.bin.get_by_name("placed")
         source.set_property("uri", common.uri_of(segment.path))
         upright.keep(out.get_static_pad("sink"))
+        if self.rate:
+            part.give_times(out.get_static_pad("sink"), self.rate)
         pad = out.get_static_pad("src")
         self.bin.add_pad(Gst.GhostPad.new("src", pad))
         # At times the pipeline changes its state in its own thread, which must not affect the bin.

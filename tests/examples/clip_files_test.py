@@ -65,6 +65,35 @@ class Folders(programs.InFolder):
         self.assertEqual(self.found(), (clips_here, others))
         self.assertEqual(self.found(deep=True), (sorted([*clips_here, "b/clip.tmp", "b/empty.ts"]), others))
 
+    def picture(self, pattern):
+        return launch(f"videotestsrc pattern={pattern} num-buffers=1 ! jpegenc ! fdsink", capture_output=True).stdout
+
+    def test_pictures(self):
+        for number, pattern in enumerate(["black"] * 6 + ["ball"] * 4):
+            self.write(f"#*/{number}.jpg", self.picture(pattern))
+        self.report("#*")
+        self.assertEqual([row["time_s"] for row in programs.rows_of(self.folder / "out/frames.csv")],
+                         [f"{second}.000" for second in range(10)])
+        self.assertEqual([event["time"] for event in self.events("begin")], [7])  # the second frame of the ball
+        self.assertIn("<title>#* ", self.page())
+        self.report("#*", "--rate=4", "--start=2.0")
+        self.assertEqual([row["time_s"] for row in programs.rows_of(self.folder / "out/frames.csv")],
+                         ["2.000", "2.250"])
+
+    def test_pictures_and_other_files(self):
+        self.write("a/1.jpg", self.picture("ball"))
+        for other in "2.JPG", "notes.txt", ".2.jpg":
+            with self.subTest(other):
+                self.write(f"a/{other}")
+                self.assertIsNone(clip_files.pictures_in(self.folder / "a"))
+                said = self.report("a", status=1)
+                self.assertIn("there is no video in the folder a; skipped: ", said)
+                uri = f"split{(self.folder / 'a').as_uri()}/*.jpg"
+                self.assertIn(f"; its pictures are a clip with the name '{uri}' and --rate=1\n", said)
+                (self.folder / "a" / other).unlink()
+        self.report(uri, "--rate=1")
+        self.assertEqual(clip_files.pictures_in(self.folder / "a"), uri)
+
     def test_what_is_left_out_is_said(self):
         self.assertEqual(clip_files.left_out([]), "")
         self.assertEqual(clip_files.left_out(["a/b.txt"]), "skipped: 1 file that is not a video (b.txt)")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests that motion-report, motion-scan and motion-alarm-service find the same objects, events and numbers in a clip.
-Exit status 77 without the bindings of GStreamer or NumPy."""
+"""Tests that motion-report, motion-scan, motion-alarm and motion-alarm-service find the same objects, events and
+numbers in a clip. MOTION_ALARM is the C++ program. Exit status 77 without the bindings of GStreamer or NumPy."""
 import json
 import pathlib
 import subprocess
@@ -11,8 +11,9 @@ import threading
 import unittest
 from unittest import mock
 
-from programs import EXAMPLES, HANGS, REPORT, launch, rows_of
+from programs import ALARM, ALARM_PY, EXAMPLES, HANGS, REPORT, InFolder, launch, rows_of
 import common
+import numpy
 
 ZONES, LINES = "left: 0.0,0.0 0.8,0.0 0.8,1.0 0.0,1.0; all: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0", "gate: 0.8,0.0 0.8,1.0"
 # Nothing, a ball, nothing, two balls, and nothing: two motions with objects. The last one ends before the clip. 25
@@ -127,6 +128,37 @@ class Same(unittest.TestCase):
             rounded([{**row, "time": row["begin"]} for row in self.of(self.scan["events"], "cross")], names))
         self.assertTrue(crossings[0])
         self.assertEqual(crossings, [crossings[0]] * 3)
+
+
+class Camera(InFolder):
+    """Tests events about the light and the camera."""
+
+    def frames(self):
+        """The camera turns by 24 pixels from frame 70 on, the light is switched at 150, and another scene begins at
+        190."""
+        blocks = numpy.random.default_rng(1).integers(40, 200, (40, 60))
+        wall = numpy.kron(blocks, numpy.ones((10, 10))).astype(numpy.uint8)
+        for index in range(230):
+            shift = min(max(0, 2 * (index - 69)), 24)
+            picture = wall[20:260, 40 + shift:360 + shift]
+            picture = picture if index < 150 else picture // 3 if index < 190 else 255 - wall[:240, 240:560]
+            yield picture.tobytes() + bytes([128]) * (320 * 240 // 2)
+
+    def test_events(self):
+        launch(f"fdsrc ! rawvideoparse format=i420 width=320 height=240 framerate=25/1 ! jpegenc quality=95 ! "
+               f"matroskamux ! filesink location={self.folder}/clip.mkv", input=b"".join(self.frames()))
+        commands = [[*ALARM_PY, "clip.mkv", "preset=outdoor"]]
+        if ALARM:
+            commands.append([ALARM, "clip.mkv", "--set=preset=outdoor"])
+        alarms = [[json.loads(line) for line in subprocess.run(command, cwd=self.folder, check=True, text=True,
+                                                               stdout=subprocess.PIPE).stdout.splitlines()]
+                  for command in commands]
+        self.assertEqual([line["event"] for line in alarms[0]], ["moves", "moved", "light", "scene"])
+        self.assertEqual((alarms[0][1]["x"], alarms[0][1]["y"]), (-24, 0))
+        self.assertEqual(alarms[1:], alarms[:1] * (len(alarms) - 1))
+        self.report("clip.mkv")
+        self.assertEqual(*(rounded(lines, ("time", "event")) for lines in (
+            alarms[0], self.events(*common.CAMERA_EVENTS))))
 
 
 if __name__ == "__main__":
