@@ -324,6 +324,12 @@ def on_frames(pad, take):
     return pad.add_probe(Gst.PadProbeType.BUFFER, probe)
 
 
+def without_times(buffer):
+    """A copy of a buffer that has no times and shares its memory."""
+    flags = Gst.BufferCopyFlags.FLAGS | Gst.BufferCopyFlags.META | Gst.BufferCopyFlags.MEMORY
+    return buffer.copy_region(flags, 0, buffer.get_size())
+
+
 def size_of_caps(caps):
     """Width and height in fixed caps."""
     return tuple(fields_of(caps, "width", "height"))

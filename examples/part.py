@@ -195,8 +195,7 @@ def give_times(pad, rate):
         if buffer.pts != Gst.CLOCK_TIME_NONE and not raw:
             start, count = buffer.pts, 1
             return Gst.PadProbeReturn.OK
-        flags = Gst.BufferCopyFlags.FLAGS | Gst.BufferCopyFlags.META | Gst.BufferCopyFlags.MEMORY
-        timed = buffer.copy_region(flags, 0, buffer.get_size())  # shares the memory
+        timed = common.without_times(buffer)
         timed.pts = start + count * Gst.SECOND * rate.denominator // rate.numerator
         timed.duration = Gst.SECOND * rate.denominator // rate.numerator
         count += 1

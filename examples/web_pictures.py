@@ -10,6 +10,7 @@ import re
 import threading
 import time
 
+import common
 from common import Gst
 
 PICTURES = b"\xff\xd8\xff", b"\x89PNG"  # the first bytes of JPEG and PNG
@@ -115,8 +116,7 @@ class WebPictures:
         buffer = info.get_buffer()
         if self.pushing or buffer.pts != Gst.CLOCK_TIME_NONE:  # its source gives times if do-timestamp is set
             return Gst.PadProbeReturn.OK
-        flags = Gst.BufferCopyFlags.FLAGS | Gst.BufferCopyFlags.META | Gst.BufferCopyFlags.MEMORY
-        return self.push(pad, buffer.copy_region(flags, 0, buffer.get_size()))  # shares the memory
+        return self.push(pad, common.without_times(buffer))
 
 
 def is_picture(pad):

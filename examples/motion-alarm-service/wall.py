@@ -132,8 +132,7 @@ class Wall(Supervised):
         if running == Gst.CLOCK_TIME_NONE:  # the wall does not play yet
             return
         self.times[key] = now
-        flags = Gst.BufferCopyFlags.FLAGS | Gst.BufferCopyFlags.META | Gst.BufferCopyFlags.MEMORY
-        buffer = sample.get_buffer().copy_region(flags, 0, sample.get_buffer().get_size())  # shares the memory
+        buffer = common.without_times(sample.get_buffer())
         buffer.pts = running
         source.emit("push-sample", Gst.Sample.new(buffer, sample.get_caps(), None, None))
 
