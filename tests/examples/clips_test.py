@@ -10,6 +10,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import threading
 import unittest
 import unittest.mock
@@ -30,7 +31,6 @@ import findings  # noqa: E402
 import media  # noqa: E402
 import motion_report  # noqa: E402
 import page_video  # noqa: E402
-import part  # noqa: E402
 import stamp  # noqa: E402
 
 H264 = "openh264enc gop-size=25 ! h264parse"
@@ -44,10 +44,10 @@ def make(path, encoder, frames=100, source="pattern=ball"):
     return str(path)
 
 
-def args_of(clip, **more):
-    return unittest.mock.Mock(**{"clip": clip, "track": 1, "part": part.Part(), "min_event": None, "backend": "cpu",
-                                 "settings": [], "zones": None, "lines": None, "embed": 24, "clips": None,
-                                 "recording": [], "stamp": False, **more})
+def args_of(clip, *options):
+    """The arguments of motion-report for this clip."""
+    with unittest.mock.patch.object(sys, "argv", [REPORT, str(clip), "--backend=cpu", *options]):
+        return motion_report.parse_arguments()
 
 
 def from_source(description, **values):
@@ -394,7 +394,7 @@ class Events(Clips):
                     clips_of_events.cut(clip, facts, events, self.folder / "clips")
             self.assertEqual([row["file"] for row in json.loads((self.folder / "clips/clips.json").read_text())],
                              [events[0].row["file"]])
-        args = args_of(clip, settings=["preset=custom", "min-area=1"], clips="motions", before=2, after=2)
+        args = args_of(clip, "--clips", "--set=preset=custom", "--set=min-area=1")
         with unittest.mock.patch.object(clips_of_events, "write", side_effect=common.Failure("the seek failed")):
             found = motion_report.report(args, self.folder / "out")
         self.assertEqual(found.incomplete, "not all events were cut out: the seek failed")
@@ -556,7 +556,7 @@ class Incomplete(Clips):
         for declared, path, expected in ((0, "rtsp://camera", ""),
                                          (5, "http://server/x.mp4", "it was stopped by Ctrl-C")):
             judged = findings.Findings(stopped=True, declared=declared)
-            motion_report.judge(unittest.mock.Mock(clip=path, part=part.Part()), judged, None)
+            motion_report.judge(args_of(path), judged, None)
             self.assertEqual(judged.incomplete, expected)
 
 
