@@ -197,14 +197,14 @@ class DiffProcessor : public Processor {
   bool passes_through() const override { return output() == diff::Output::none; }
   bool adds_metas() const override { return settings_.attach_roi; }
   bool reads_results() const override { return output() != diff::Output::overlay; }  // else submit() has read them
-  int results_kept() const override { return int(takes_after_); }
+  int results_kept() const override { return steers() ? int(takes_after_) : results_in_flight; }
 
   Status submit(const FrameJob& job) override {
     Submitted& frame = frames_[job.number % results_in_flight];
     frame.restarts = pace_.was_away(job.times.running_time, settings_.forget_after);
     if (frame.restarts) diff_->reset();
     if (first_ == 0 || frame.restarts) first_ = job.number;
-    diff_->steer(learning_for(job.number));
+    if (steers()) diff_->steer(learning_for(job.number));
     Status status = diff_->submit(job.src, job.dst ? *job.dst : Image{}, job.queue);
     frame.ticket = diff_->ticket();
     if (!status.ok() || output() != diff::Output::overlay) return status;
@@ -220,7 +220,7 @@ class DiffProcessor : public Processor {
     const GstClockTime step = clock_.advance(report.times, frame_duration_);
     moment_ = {clock_.now, report.times.stream_time, clock_.played};
     objects_.advance(found_.regions, found_.cells, moment_, found_.cause != diff::Cause::none);
-    learning_[report.number % results_in_flight] = objects_.learning(found_.cells);
+    if (steers()) learning_[report.number % results_in_flight] = objects_.learning(found_.cells);
     if (settings_.attach_roi) attach_metas(report.buffer);
     const GstClockTime missing = step > frame_duration_ ? step - frame_duration_ : 0;
     if (found_.moves && motion_.ended_unseen(missing, settings_)) as_of_last([&] { end_motion(report.element); });
@@ -258,6 +258,9 @@ class DiffProcessor : public Processor {
     std::uint64_t ticket = 0;
     bool restarts = false;  ///< the stream was interrupted for too long: nothing before this frame counts
   };
+
+  /// Whether objects decide what the background learns. Only then must the results of a frame be known soon.
+  bool steers() const { return objects_.on() && is_adaptive(settings_); }
 
   /// What may be learned from a frame. Only frames of its run decide this.
   std::vector<diff::Learning> learning_for(std::uint64_t number) const {
