@@ -50,8 +50,8 @@ def is_clip(path):
 
 
 def clips_in(folder, deep=False):
-    """The paths of the clips in a folder, and of the ignored files, in order. With `deep`, subfolders are searched,
-    too. Hidden files and folders are skipped. Raises a Failure if there is no clip."""
+    """The paths of the clips in a folder, and of the ignored files, in order. With `deep`, subfolders are also
+    searched. Hidden files and folders are skipped. Raises a Failure if there is no clip."""
     def fail(error):
         raise common.Failure(f"cannot read {error.filename}: {error.strerror}")
 

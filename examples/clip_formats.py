@@ -44,8 +44,8 @@ def held(muxer, caps):
 
 
 def made(facts):
-    """Like format_of(), for clips of a file with these facts. The container is Matroska if that keeps sound which would
-    otherwise be lost."""
+    """Like format_of(), for clips of a file with these facts. The container is Matroska if the usual one would lose
+    sound."""
     parser, muxer, suffix = format_of(facts.codec)
     lost = any(held(MATROSKA, caps) and not held(muxer, caps) for caps in facts.sounds)
     return (parser, MATROSKA, "mkv") if lost else (parser, muxer, suffix)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Files of a recorder as one time line: which files are parts of one recording, in which order, and where each one
-begins.
+"""Arranges files of a recorder on a time line: finds which files are parts of one recording, their order, and where
+each one begins.
 
-A time line begins with 0. A file begins where the previous one ends if their clock times agree with that within
-TOLERANCE seconds, because names have whole seconds. A larger difference is a hole: nothing was recorded, or a file
-could not be read. If a file begins before the previous file ends, the clock was set back; the time line continues.
-Files without clock times follow each other without holes."""
+A time line begins at 0. A file begins where the previous one ends if their clock times agree with that within TOLERANCE
+seconds, because names have whole seconds. A larger difference is a hole: nothing was recorded, or a file could not be
+read. If a file begins before the previous file ends, the clock was set back; the time line continues. Files without
+clock times follow each other without holes."""
 import datetime
 import os
 import statistics

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes cameras ONVIF devices, which notify recorders of motion. The services are device, media, and events with pull
-points. Each camera has its own port, because clients identify a device by its host and port.
+"""Presents cameras as ONVIF devices, which notify recorders of motion. The services are device, media, and events with
+pull points. Each camera has its own port, because clients identify a device by its host and port.
 
 soapbar reads and writes the envelopes, the addressing, the user's token and the faults; onvif_messages.py has the
 bodies."""

@@ -23,7 +23,7 @@ class Gone(Exception):
 
 
 class Full(Exception):
-    """The maximum number of pull points exists."""
+    """The maximum number of pull points is reached."""
 
 
 def now():

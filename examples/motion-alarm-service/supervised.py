@@ -79,7 +79,7 @@ class Supervised(threading.Thread):
         """Called about ten times a second if frames have arrived before, but none for a while. Must not block."""
 
     def drain(self, pipeline):
-        """Ends the stream, so that frames in progress come out."""
+        """Ends the stream, so that frames in progress are output."""
         raise NotImplementedError
 
     def came(self):

@@ -15,8 +15,8 @@ import page
 
 @dataclass
 class Job:
-    """A report on one file, or on a recording of several files. `name` is the name of its folder; `title` is for
-    people."""
+    """A report on one file, or on a recording of several files. `name` is the name of its folder; `title` is the name
+    that people see."""
     path: str
     name: str
     title: str

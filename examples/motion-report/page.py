@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes report.html and index.html from the templates in this folder. A page needs nothing else: it contains its style,
-script, pictures and data. Texts such as file names are escaped, and the Content-Security-Policy allows only this
-program's script and style."""
+"""Makes report.html and index.html from the templates in this folder. A page contains its style, script, pictures and
+data. Texts such as file names are escaped, and the Content-Security-Policy allows only this program's script and
+style."""
 import base64
 import contextlib
 import hashlib
