@@ -348,11 +348,11 @@ class Writing(unittest.TestCase):
 
     def test_others_use_the_buffer(self):
         for sample in self.sample("true"):
-            with self.assertRaisesRegex(BufferError, "others use its buffer too .* enable-last-sample=false"):
+            with self.assertRaisesRegex(BufferError, "others also use its buffer .* enable-last-sample=false"):
                 frames.Frame(sample, writable=True)
         for sample in self.sample():
             other = frames.Frame(sample)
-            with self.assertRaisesRegex(BufferError, "others use its buffer"):
+            with self.assertRaisesRegex(BufferError, "others also use its buffer"):
                 frames.Frame(sample, writable=True)
             other.release()
             frames.Frame(sample, writable=True).release()

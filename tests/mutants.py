@@ -151,7 +151,7 @@ def main():
     parser.add_argument('--must', type=float, default=0, help='per cent that must be noticed')
     parser.add_argument('--patience', type=float, default=120,
                         help='seconds of processor time for the tests of one change; then it counts as survived')
-    parser.add_argument('--objects', type=int, default=3, help='headers that more objects include are left out')
+    parser.add_argument('--objects', type=int, default=3, help='headers that more objects include are skipped')
     parser.add_argument('--minutes', type=float, help='stop after this time')
     parser.add_argument('--reasons', type=Path, default=REASONS, help='why no test can notice some changes')
     parser.add_argument('--source', type=Path, default=ROOT, help='the source tree')
@@ -189,7 +189,7 @@ def main():
     changes = sample.in_order([mutant for file in files for mutant in sample.mutants_of(mutator, source, file)],
                               options.seed)
     print(f'{len(changes)} changes in {len(files)} files; {len(left_out)} headers with more than {options.objects} '
-          'objects are left out', flush=True)
+          'objects are skipped', flush=True)
     known = reasons(options.reasons)
     journal, end = Journal(folder / 'journal.jsonl'), time.monotonic() + 60 * (options.minutes or 1e9)
     entries, counted = [], 0

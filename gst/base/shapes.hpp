@@ -5,8 +5,8 @@
 //   zones   door: 100,80 300,80 300,400; yard: …         polygons with names
 //   lines   gate: 10,200 630,220; …                      directed lines with names
 //
-// Coordinates are whole pixels. If all numbers of a shape have a decimal point, they are shares of the width and the
-// height of the frame. Polygons and lines lie in the frame: 0 to its width and its height.
+// Coordinates are whole pixels. If a number of a shape has a decimal point, all its numbers are shares of the width and
+// the height of the frame. Polygons and lines lie in the frame: 0 to its width and its height.
 #pragma once
 
 #include <set>

@@ -28,7 +28,7 @@ common.Gst.init(None)
 
 
 def use(program):
-    """Makes the modules of the program in this folder importable, too."""
+    """Also makes the modules of the program in this folder importable."""
     sys.path.insert(1, str(EXAMPLES / program))
 
 

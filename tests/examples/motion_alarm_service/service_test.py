@@ -301,7 +301,7 @@ class Units(unittest.TestCase):
 
     def test_services_with_different_topics_do_not_meet(self):
         """Client ids must differ, because a broker disconnects one of two clients with equal ids. The ids announced to
-        Home Assistant must differ, too."""
+        Home Assistant must also differ."""
         topics = "home/cams home_cams home__cams home_2f_cams home-cams häuser h_e4_user".split() + ["home cams"]
         door = config.Camera(uri="test", key="door")
         ids, found = set(), []
