@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Finds the clips in a folder. A clip is a file that GStreamer recognizes as video by its content, whatever its name. A
+"""Finds the clips in a folder. A clip is a file that GStreamer recognises as video by its content, whatever its name. A
 file with the name of a video also counts as a clip, because broken clips must be reported."""
 import os
 import pathlib

@@ -259,7 +259,7 @@ MixerLayout BlendElement::lay_out(const Settings& settings, const Inputs& inputs
                                   pixel_aspect, blend::SizingPolicy(wanted.sizing_policy));
     pad.place = fitted.place;
     pad.crop = fitted.crop;
-    // When centered in its box, the picture may lie beyond the largest position. It is outside the output in either
+    // When centred in its box, the picture may lie beyond the largest position. It is outside the output in either
     // case.
     pad.place.x = std::min(pad.place.x, blend::max_position);
     pad.place.y = std::min(pad.place.y, blend::max_position);

@@ -110,7 +110,7 @@ void over_pixels(const Target& target, const Layer& layer, const Patch& patch, i
   const Target to = target;
   Layer from = layer;
   from.opaque_below = false;  // a constant: gcc does not vectorize a choice by a variable
-  // The three color bytes may be in any order, because all colors are treated alike.
+  // The three colour bytes may be in any order, because all colours are treated alike.
   const int shifts[4] = {bit == 0 ? 8 : 0, bit == 0 ? 16 : 8, bit == 0 ? 24 : 16, bit};
   patch.each_row([&](auto* s, auto* b, auto* d, int bytes) {
 #pragma GCC ivdep

@@ -53,7 +53,7 @@ void load_row(const Layer& layer, const ChannelView& channel, const std::vector<
 // The loops below use local copies of values that they do not change. The compiler then knows that no store changes
 // them, and vectorizes.
 
-/// The color of the key: the first pixel of the picture.
+/// The colour of the key: the first pixel of the picture.
 void read_first(const Layer& layer, float (&key)[3]) {
   float first[3] = {layer.neutral, layer.neutral, layer.neutral};
   for (int c = 0; c < 3; ++c)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What cudahistogram and cudaintegral leave on buffers, as arrays. The headers in gst/meta define the structures and
-each number."""
+"""Reads what cudahistogram and cudaintegral add to buffers, as arrays. The headers in gst/meta define the structures
+and each number."""
 
 import ctypes
 import dataclasses
