@@ -73,14 +73,15 @@ def clips_in(folder, deep=False):
 
 
 def clip_of(picture):
-    """The URI that plays all files with the ending of a picture in its folder as one stream, in the order of their
+    """The URI that plays all files with the extension of a picture in its folder as one stream, in the order of their
     names."""
     path = pathlib.Path(picture).absolute()
     return f"split{path.parent.as_uri()}/*{path.suffix}"
 
 
 def pictures_in(folder):
-    """The URI that plays the pictures in a folder; None if it has other files, or pictures with different endings."""
+    """The URI that plays the pictures in a folder; None if it has other files, or pictures with different
+    extensions."""
     names = os.listdir(folder)
     endings = {os.path.splitext(name)[1] for name in names if not name.startswith(".")}
     ending = endings.pop() if len(endings) == 1 else ""

@@ -60,7 +60,8 @@ def left_out(facts):
     """A sentence about the sound and the rotation that clips of a file with these facts lack, or an empty text."""
     if not can_cut(facts):
         return ""
-    turn = "the clips are not turned, as players turn the file" if facts.turned else ""  # no muxer writes the rotation
+    # No muxer writes the rotation.
+    turn = "the clips lack the rotation of the file" if facts.turned else ""
     names = [GstPbutils.pb_utils_get_codec_description(caps) or plain(caps)
              for caps in facts.sounds if not held(made(facts)[1], caps)]
     if facts.unheard:

@@ -239,7 +239,7 @@ class Device:
         except ValueError:
             life = 0
         if life <= 0:
-            raise fault(f"{name} must be a duration, such as PT60S, or a time that is to come", subcode)
+            raise fault(f"{name} must be a duration, such as PT60S, or a future time", subcode)
         return life
 
 

@@ -268,7 +268,7 @@ class Folder:
                 if not os.path.exists(os.path.join(self.path, name)):
                     with contextlib.suppress(FileExistsError):
                         return Unfinished(self, name)
-        raise OSError(0, "there are too many clips of one second")
+        raise OSError(0, "too many clips begin in one second")
 
     def add(self, row):
         with self.lock:

@@ -35,7 +35,7 @@ def sets_of(paths):
     for path in paths:
         file = uris.path_of(path)
         if file is None:
-            raise common.Failure(f"several inputs must be files or folders, and {uris.shown(path)} is none")
+            raise common.Failure(f"several inputs must be files or folders, and {uris.shown(path)} is neither")
         if os.path.isdir(file):
             found, others = clip_files.clips_in(file)
             sets.append((file, found, clip_files.left_out(others)))

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Reports what moves in a clip: makes a page with a player, a time line and a table of objects.
+"""Reports what moves in a clip: makes a page with a player, a timeline and a table of objects.
 
   GST_PLUGIN_PATH=build/gst examples/motion-report/motion_report.py [CLIP…] [--out=FOLDER] [--zones=ZONES]
                                                                    [--lines=LINES] …

@@ -61,7 +61,7 @@ gap = 0.3
         web.status = 500
         wait_for("the loss", lambda: service.metrics()["camera_up", "door"] == 0)
         wait_for("why", lambda: "door: lost: the server answers 500 Internal Server Error: it is switched on, but "
-                 "refuses this" in service.log)
+                 "refuses the request" in service.log)
         service.wait_metric("camera_clips_total", "door")
         web.status = 200
         service.wait_metric("camera_up", "door")
