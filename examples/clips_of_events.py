@@ -3,7 +3,7 @@
 sound that its container supports.
 
 A clip begins at the last key frame before the requested time, so it may begin earlier. The list of clips, clips.csv and
-clips.json, has the actual begin and end of each one."""
+clips.json, has the actual beginning and end of each clip."""
 import contextlib
 import csv
 import datetime
@@ -16,7 +16,7 @@ from typing import Optional
 
 import common
 import edl
-from clip_formats import FORMATS, made, sounds_of  # noqa: F401: FORMATS is for others
+from clip_formats import FORMATS, made, sounds_of  # noqa: F401: other modules import FORMATS
 from clip_streams import Reader, write
 from common import Gst
 

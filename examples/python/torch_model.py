@@ -86,7 +86,7 @@ def run():
         import torch
     except ImportError as error:
         raise common.Failure(
-            "PyTorch is missing: install it, for example with pip install torch, for this Python"
+            "PyTorch is missing: install it for this Python, for example with pip install torch"
         ) from error
     from cudavision import frames
 
