@@ -102,7 +102,7 @@ class Report:
         self.find("h1").click()  # keys also work outside the timeline
         self.browser.execute_script("document.activeElement.blur()")
         self.keys(Keys.ARROW_LEFT)
-        self.expect_time(2, "an arrow key outside of the timeline")
+        self.expect_time(2, "an arrow key outside the timeline")
         card = self.find("#events .event")
         entered = next(one["entered"] for one in self.data()["objects"]
                        if f"object-{one['id']}" == card.get_attribute("data-key"))
