@@ -29,7 +29,7 @@ def about_error(kind: str, location: str) -> str:
     if kind == "ANSWER/403":
         return "give this user access in the settings of the camera, or write another user and password in its uri"
     if kind in ("ANSWER/429", "ANSWER/453", "ANSWER/503"):
-        return "does it serve fewer viewers at a time than it has?"
+        return "has it reached its maximum number of viewers?"
     if kind in ("CORE/MISSING_PLUGIN", "STREAM/CODEC_NOT_FOUND", "STREAM/WRONG_TYPE", "STREAM/TYPE_NOT_FOUND"):
         return "let it send H.264, or install gstreamer1.0-libav and gstreamer1.0-plugins-bad, which decode more"
     if kind == "RESOURCE/NO_SPACE_LEFT":
@@ -62,5 +62,5 @@ def about_end(location: str) -> str:
     return (
         ""
         if uris.path_of(location) is not None
-        else "did it restart, or does it serve fewer viewers at a time than it has?"
+        else "did it restart, or has it reached its maximum number of viewers?"
     )

@@ -191,7 +191,7 @@ class Device:
 
     def create(self, request, _):
         if request.find(".//{*}MessageContent") is not None:
-            raise fault("filters of the content are not supported", "wsnt:InvalidFilterFault")
+            raise fault("content filters are not supported", "wsnt:InvalidFilterFault")
         if not messages.wants_motion(request):
             text = f"the only topic is tns1:{messages.TOPIC}"
             raise fault(text, "wsnt:InvalidFilterFault", "wsnt:TopicNotSupportedFault")

@@ -84,8 +84,8 @@ folder = "{self.folder}/clips"
 uri = "{web.uri()}"
 recording = true
 """)
-        wait_for("why", lambda: "door: lost: the server answers 503 Service Unavailable: does it serve fewer viewers "
-                 "at a time than it has?" in service.log)
+        wait_for("why", lambda: "door: lost: the server answers 503 Service Unavailable: has it reached its maximum "
+                 "number of viewers?" in service.log)
         other.close()
         service.wait_metric("camera_up", "door")
         refused = web.refused
