@@ -7,7 +7,7 @@
 
 A new segment event puts the frames of each file at its part of the timeline. Downstream elements see a stream that
 never changes: frames of another size or format are scaled and converted to the size and format of the first file, and
-only their times tell the rate. Therefore the background and objects persist. (splitmuxsrc needs files of one kind and
+only their times show the rate. Therefore the background and objects persist. (splitmuxsrc needs files of one kind and
 opens all of them first. With concat or a continuing uridecodebin3, an unreadable file ends the whole stream.)"""
 from dataclasses import dataclass, field
 
