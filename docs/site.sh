@@ -11,7 +11,8 @@ out=$(realpath -m "${1:-$root/site}")
 . "$root/tests/prepare.sh"
 if ! command -v mkdocs >/dev/null; then install_packages mkdocs || true; fi
 command -v mkdocs >/dev/null || { echo 'skipped: there is no mkdocs'; exit 77; }
-files=$(git -c safe.directory="$root" -C "$root" ls-files 2>/dev/null) || { echo 'skipped: this is no clone'; exit 77; }
+files=$(git -c safe.directory="$root" -C "$root" ls-files 2>/dev/null) ||
+  { echo 'skipped: this is not a git clone'; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -117,9 +117,9 @@ def facts_of(path):
 
 
 def remux(path, facts, stream):
-    """Writes the video of a file to an open file, in a container that browsers play, so that it begins at 0. Returns
-    the stream time in seconds at which it begins in the original. Raises a Failure if that is impossible. The last
-    frame of MPEG-TS may be lost, because it has no duration."""
+    """Writes the video of a file to an open file, in a container that browsers play. The written video begins at 0.
+    Returns the stream time in seconds at which it begins in the original. Raises a Failure if that is impossible. The
+    last frame of MPEG-TS may be lost, because it has no duration."""
     parser, muxer, _ = PLAYED[facts.codec]
     pipeline = common.parse(
         f"uridecodebin name=clip caps={facts.codec} expose-all-streams=false ! {parser} ! queue name=queue ! {muxer} ! "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Finds the clips in a folder. A clip is a file that GStreamer recognizes as video by its content, whatever its name. A
+"""Finds the clips in a folder. A clip is a file that GStreamer recognises as video by its content, whatever its name. A
 file with the name of a video also counts as a clip, because broken clips must be reported."""
 import os
 import pathlib
@@ -50,8 +50,8 @@ def is_clip(path):
 
 
 def clips_in(folder, deep=False):
-    """The paths of the clips in a folder, and of the ignored files, in order. With `deep`, subfolders are searched,
-    too. Hidden files and folders are skipped. Raises a Failure if there is no clip."""
+    """The paths of the clips in a folder, and of the ignored files, in order. With `deep`, subfolders are also
+    searched. Hidden files and folders are skipped. Raises a Failure if there is no clip."""
     def fail(error):
         raise common.Failure(f"cannot read {error.filename}: {error.strerror}")
 
@@ -73,14 +73,15 @@ def clips_in(folder, deep=False):
 
 
 def clip_of(picture):
-    """The URI that plays all files with the ending of a picture in its folder as one stream, in the order of their
+    """The URI that plays all files with the extension of a picture in its folder as one stream, in the order of their
     names."""
     path = pathlib.Path(picture).absolute()
     return f"split{path.parent.as_uri()}/*{path.suffix}"
 
 
 def pictures_in(folder):
-    """The URI that plays the pictures in a folder; None if it has other files, or pictures with different endings."""
+    """The URI that plays the pictures in a folder; None if it has other files, or pictures with different
+    extensions."""
     names = os.listdir(folder)
     endings = {os.path.splitext(name)[1] for name in names if not name.startswith(".")}
     ending = endings.pop() if len(endings) == 1 else ""

@@ -44,8 +44,8 @@ def held(muxer, caps):
 
 
 def made(facts):
-    """Like format_of(), for clips of a file with these facts. The container is Matroska if that keeps sound which would
-    otherwise be lost."""
+    """Like format_of(), for clips of a file with these facts. The container is Matroska if the usual one would lose
+    sound."""
     parser, muxer, suffix = format_of(facts.codec)
     lost = any(held(MATROSKA, caps) and not held(muxer, caps) for caps in facts.sounds)
     return (parser, MATROSKA, "mkv") if lost else (parser, muxer, suffix)
@@ -60,7 +60,8 @@ def left_out(facts):
     """A sentence about the sound and the rotation that clips of a file with these facts lack, or an empty text."""
     if not can_cut(facts):
         return ""
-    turn = "the clips are not turned, as players turn the file" if facts.turned else ""  # no muxer writes the rotation
+    # No muxer writes the rotation.
+    turn = "the clips lack the rotation of the file" if facts.turned else ""
     names = [GstPbutils.pb_utils_get_codec_description(caps) or plain(caps)
              for caps in facts.sounds if not held(made(facts)[1], caps)]
     if facts.unheard:

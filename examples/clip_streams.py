@@ -158,7 +158,7 @@ class Writer:
         return True
 
     def since(self, sample):
-        """How long a sound is after the first picture; below 0 if it is before it, or has no time."""
+        """The time from the first picture to a sample of sound; below 0 if the sample is earlier or has no time."""
         pts = sample.get_buffer().pts
         return -1 if pts == Gst.CLOCK_TIME_NONE else stream_time(sample, pts) - self.zero
 

@@ -3,7 +3,7 @@
 sound that its container supports.
 
 A clip begins at the last key frame before the requested time, so it may begin earlier. The list of clips, clips.csv and
-clips.json, has the actual begin and end of each one."""
+clips.json, has the actual beginning and end of each clip."""
 import contextlib
 import csv
 import datetime
@@ -16,7 +16,7 @@ from typing import Optional
 
 import common
 import edl
-from clip_formats import FORMATS, made, sounds_of  # noqa: F401: FORMATS is for others
+from clip_formats import FORMATS, made, sounds_of  # noqa: F401: other modules import FORMATS
 from clip_streams import Reader, write
 from common import Gst
 
@@ -28,7 +28,7 @@ NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d|\d+h\d\dm\d\d\.\ds)_\d{4,}(_
 
 
 def with_kinds(texts):
-    """A command line in which --clips has a value, because argparse would use a clip after it as the value."""
+    """The command line, with a value for each --clips. Without one, argparse would use the next clip as the value."""
     return [f"{text}=motions" if text == "--clips" and after not in KINDS else text
             for text, after in zip(texts, [*texts[1:], None])]
 
@@ -87,8 +87,8 @@ def forget_listed(folder, paths):
 def cut(path, facts, events, folder, before=2, after=2, began=None, offset=0, until=None, name=None, reader=Reader):
     """Writes a clip of each event into a folder, with `before` and `after` seconds around it, and the lists. Events
     whose clips would overlap share one clip, unless they are visits of different objects. Returns the rows of the
-    lists. `began` is the clock time of the beginning, or a function that returns the clock time of a stream time in
-    seconds. `offset` is the time at which the file begins on the clock of the events, `until` the value of
+    lists. `began` is the clock time of the beginning, or a function that converts a stream time in seconds to a clock
+    time. `offset` is the time at which the file begins on the clock of the events, `until` the value of
     time.monotonic() at which it gives up, `name` the clip in the list for editors. `reader(path, facts, until)` returns
     a reader for the file, or for the files if `path` is a list. Raises a Failure; the lists then have the clips so far,
     and their events have their rows."""

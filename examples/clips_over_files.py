@@ -19,7 +19,7 @@ BIAS = 3600 * Gst.SECOND  # added to the times of pads, which cannot be below 0
 
 @dataclass
 class Part:
-    """A file of a recording. It covers `begin` to `end` on the time line, in seconds. `first` is the time in the file
+    """A file of a recording. It covers `begin` to `end` on the timeline, in seconds. `first` is the time in the file
     at which it begins."""
     path: str
     facts: Optional[clip_facts.Facts]

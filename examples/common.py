@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Shared by the Python examples. File names never become part of a pipeline description: inputs are URIs, and outputs
-are files that are already open. Exit status: 0; 1 after a failure, with one sentence on stderr; 2 for wrong usage
-(argparse)."""
+"""The Python examples share this module. File names never become part of a pipeline description: inputs are URIs, and
+outputs are files that are already open. Exit status: 0; 1 after a failure, with one sentence on stderr; 2 for wrong
+usage (argparse)."""
 import argparse
 import contextlib
 import errno
@@ -252,8 +252,8 @@ class Interrupts:
 def play(pipeline, on_message=None, progress=None, on_error=None, end=None, gather=0):
     """Runs a pipeline to its end. Ctrl-C calls end(), or sends EOS to the sources, so the output file is complete.
     Returns whether that happened. An error raises a Failure, unless on_error(message) returns True: the pipeline must
-    then still reach its end. `gather`: seconds for which messages gather. Python's threads disturb each other less if
-    many messages are handled at a time."""
+    then still reach its end. `gather`: seconds for which messages are collected before they are handled together,
+    because Python's threads then delay each other less."""
     with Interrupts() as interrupts:
         _play(pipeline, on_message, progress, on_error, end, gather, interrupts)
         return interrupts.count > 0
@@ -312,8 +312,8 @@ def fields_of(caps, *names):
 
 
 def on_frames(pad, take):
-    """Calls take(pad, buffer, caps) for each frame that passes a pad. A stopped pad no longer has caps; `take` does not
-    get a frame that passes at that moment."""
+    """Calls take(pad, buffer, caps) for each frame that passes a pad. A stopped pad has no caps; `take` does not get a
+    frame that passes at that moment."""
     passed = Gst.PadProbeReturn.OK
 
     def probe(_, info):

@@ -35,7 +35,7 @@ arguments() {
 # size WIDTHxHEIGHT: sets `width` and `height`.
 # shellcheck disable=SC2034
 size() {
-  [[ $1 =~ ^([1-9][0-9]{0,4})x([1-9][0-9]{0,4})$ ]] || misuse "$1 is no size such as 640x480"
+  [[ $1 =~ ^([1-9][0-9]{0,4})x([1-9][0-9]{0,4})$ ]] || misuse "$1 is not a size such as 640x480"
   width=${BASH_REMATCH[1]} height=${BASH_REMATCH[2]}
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A list of events for video editors: an EDL (CMX 3600) with the parts of the clip itself in non-drop timecodes."""
+"""Makes a list of events for video editors: an EDL (CMX 3600) with the parts of the clip itself in non-drop
+timecodes."""
 RATE = 25  # of clips with an unknown rate
 
 

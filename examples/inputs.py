@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Shared by the Python programs for cameras: input sources, properties that users type, and events of cudadiff."""
+"""The Python programs for cameras share this module: it makes input sources, sets properties that users type, and reads
+events of cudadiff."""
 
 import os
 import re

@@ -80,7 +80,8 @@ class Losses:
     pipeline plays. Call result() after the block."""
 
     def __init__(self, pipeline, decoders, single=False):
-        """`single`: software decoders have one thread each, which is necessary if several pipelines play at a time."""
+        """`single`: software decoders have one thread each, which is necessary if several pipelines play at the same
+        time."""
         self.pipeline, self.decoders, self.single = pipeline, decoders, single
         self.threads, self.streams, self.parsers = set(), [], {}
         self.indexed, self.ordered, self.skips = False, True, False

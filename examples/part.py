@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A part of a clip (--start, --end, --duration and --frame-skip), and the frame rate of a clip without times (--rate).
+"""Selects a part of a clip (--start, --end, --duration and --frame-skip), and sets the frame rate of a clip without
+times (--rate).
 
 A Gate lets only the frames of the part pass a pad, without further elements. It drops the frames before the part, sends
 EOS at its end, and seeks to the key frame before the start if the container has an index. Times are times of the whole
@@ -131,11 +132,11 @@ def add_options(parser):
     """Adds the options of a part to a parser of argparse. DVR-Scan's names also work."""
     parser.add_argument("--start", "--start-time", type=time_of, metavar="TIME", help=f"where to begin: {FORMS}")
     parser.add_argument("--end", "--end-time", type=time_of, metavar="TIME", help="where to end, in the same forms")
-    parser.add_argument("--duration", type=time_of, metavar="TIME", help="or how much to look at")
+    parser.add_argument("--duration", type=time_of, metavar="TIME", help="length of the part, instead of --end")
     parser.add_argument("--frame-skip", type=common.number(int, 0, 10000), default=0, metavar="N",
-                        help="leave out N frames after each one that is looked at (0)")
+                        help="skip N frames after each analysed frame (0)")
     parser.add_argument("--min-event", "--min-event-length", type=time_of, metavar="TIME",
-                        help="leave out motions and visits of objects that are shorter")
+                        help="omit motions and visits of objects that are shorter")
     parser.add_argument("--rate", type=rate_of, metavar="RATE",
                         help="frames per second of a clip without times, such as a raw .h264 file")
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Files of a recorder as one time line: which files are parts of one recording, in which order, and where each one
-begins.
+"""Arranges files of a recorder on a timeline: finds which files are parts of one recording, their order, and where
+each one begins.
 
-A time line begins with 0. A file begins where the previous one ends if their clock times agree with that within
-TOLERANCE seconds, because names have whole seconds. A larger difference is a hole: nothing was recorded, or a file
-could not be read. If a file begins before the previous file ends, the clock was set back; the time line continues.
-Files without clock times follow each other without holes."""
+A timeline begins at 0. A file begins where the previous one ends if their clock times agree with that within TOLERANCE
+seconds, because names have whole seconds. A larger difference is a hole: nothing was recorded, or a file could not be
+read. If a file begins before the previous file ends, the clock was set back; the timeline continues. Files without
+clock times follow each other without holes."""
 import datetime
 import os
 import statistics
@@ -44,7 +44,7 @@ class Segment:
 
 @dataclass
 class Hole:
-    """A time without video, in seconds of the time line. `files` are the unreadable files that should fill it."""
+    """A time without video, in seconds of the timeline. `files` are the unreadable files that should fill it."""
     begin: float
     end: float
     files: list = field(default_factory=list)
@@ -254,7 +254,7 @@ class TimeLine:
 
     def miss(self, segment):
         if not self.before and not self.waiting and segment.clock:
-            self.before = segment  # the time line begins with it
+            self.before = segment  # the timeline begins with it
         if not segment.clock:  # it is assumed to be as long as others
             self.holes.append(Hole(self.end, self.end + self.usual, [segment.name]))
             self.end += self.usual

@@ -49,7 +49,7 @@ def trouble_of(message):
         return f"ANSWER/{code}", (f"wrong user or password ({answer})" if code in ("401", "407")
                                   else f"the server answers {answer}")
     if kind == "RESOURCE/SEEK":  # souphttpsrc requests the rest of a live stream
-        return kind, "nothing came for too long, or the connection to the server was lost"
+        return kind, "no data arrived for too long, or the connection to the server was lost"
     if re.search(r"Failed to connect|reason error \(-5\)", details or "") and (uri := uri_of(message.src)):
         return about_connection(kind, uri, message.src, error.message)
     return kind, error.message

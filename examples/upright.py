@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Clips that players rotate: phones record pictures that lie on their side, and a tag (image-orientation) says how they
-are shown. All programs use the picture that players show, so that a zone is at the same place everywhere."""
+"""Rotates clips as players do: phones record pictures that lie on their side, and a tag (image-orientation) says how to
+rotate them. All programs use the picture that players show, so that a zone is at the same place everywhere."""
 from common import Gst
 
 import gi

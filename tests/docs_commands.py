@@ -254,7 +254,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("project", type=Path)
     parser.add_argument("build", type=Path)
-    parser.add_argument("page", nargs="*", help="only these, such as docs/start.md")
+    parser.add_argument("page", nargs="*", help="only these pages, such as docs/start.md")
     arguments = parser.parse_args()
     project, build = arguments.project.resolve(), arguments.build.resolve()
     files = [project / "README.md", *sorted((project / "docs").rglob("*.md")),

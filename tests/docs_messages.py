@@ -55,11 +55,11 @@ def main():
     found = {(kind, piece) for file in files for kind, piece in messages(file)}
     missing = sorted(f"{kind}: {piece}" for kind, piece in found
                      if piece.strip() not in (pages if kind == "Status::settings" else guide) and piece not in INTERNAL)
-    missing += [f"no message any more: {piece}" for piece in INTERNAL - {piece for _, piece in found}]
+    missing += [f"no longer a message: {piece}" for piece in INTERNAL - {piece for _, piece in found}]
     print(*(f"not in docs/: {line}" for line in missing),
           f"{len(found)} messages, {len(missing)} of them not in docs/", sep="\n")
     if len(found) < 60:
-        print("that is too few: were the messages found?")
+        print("too few: the pattern of messages does not match the sources")
     return bool(missing) or len(found) < 60
 
 

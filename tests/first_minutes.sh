@@ -61,7 +61,7 @@ try() {
     toolkit | tests)
       MOUNT=$(toolkit_folder)
       if [[ ! $MOUNT ]]; then
-        echo "$suite, $machine: left out, because there is no toolkit here"
+        echo "$suite, $machine: skipped, because there is no toolkit here"
         return
       fi
       MOUNT+=:/usr/local/cuda

@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 skip() { echo "skipped: $*"; exit 77; }
 files() { git -c safe.directory="$PWD" ls-files -z "$@" 2>/dev/null; }
-in_clone() { files >/dev/null || skip 'this is no clone'; }
+in_clone() { files >/dev/null || skip 'this is not a git clone'; }
 # programs [NAME]: the files whose first line names an interpreter, such as python3.
 programs() {
   files | xargs -0 awk "FNR == 1 && /^#!.*${1:-}/ "'{ printf "%s%c", FILENAME, 0 } { nextfile }'

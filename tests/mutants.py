@@ -142,20 +142,20 @@ def say(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--seed', type=int, default=1)
-    parser.add_argument('--count', type=int, default=300, help='changes that count')
+    parser.add_argument('--count', type=int, default=300, help='number of changes that count')
     parser.add_argument('--folder', action='append', help='gst/base, gst/elements and kernels; may be repeated')
     parser.add_argument('--build', type=Path, default=ROOT / 'build-mutants',
-                        help='a copy of the source tree, two builds, and the journal')
+                        help='folder for a copy of the source tree, two builds, and the journal')
     parser.add_argument('--again', action='store_true', help='try the survivors without a reason again')
     parser.add_argument('--coverage', action='store_true', help='only print the line coverage')
-    parser.add_argument('--must', type=float, default=0, help='per cent that must be noticed')
+    parser.add_argument('--must', type=float, default=0, help='percentage that must be noticed')
     parser.add_argument('--patience', type=float, default=120,
                         help='seconds of processor time for the tests of one change; then it counts as survived')
-    parser.add_argument('--objects', type=int, default=3, help='headers that more objects include are left out')
-    parser.add_argument('--minutes', type=float, help='stop after this time')
-    parser.add_argument('--reasons', type=Path, default=REASONS, help='why no test can notice some changes')
+    parser.add_argument('--objects', type=int, default=3, help='headers that more objects include are skipped')
+    parser.add_argument('--minutes', type=float, help='stop after this many minutes')
+    parser.add_argument('--reasons', type=Path, default=REASONS, help='file of changes that no test can notice')
     parser.add_argument('--source', type=Path, default=ROOT, help='the source tree')
-    parser.add_argument('--install', type=Path, metavar='FOLDER', help='only install universalmutator there')
+    parser.add_argument('--install', type=Path, metavar='FOLDER', help='only install universalmutator in this folder')
     options = parser.parse_args()
     if options.install:
         return sample.install(options.install)
@@ -189,7 +189,7 @@ def main():
     changes = sample.in_order([mutant for file in files for mutant in sample.mutants_of(mutator, source, file)],
                               options.seed)
     print(f'{len(changes)} changes in {len(files)} files; {len(left_out)} headers with more than {options.objects} '
-          'objects are left out', flush=True)
+          'objects are skipped', flush=True)
     known = reasons(options.reasons)
     journal, end = Journal(folder / 'journal.jsonl'), time.monotonic() + 60 * (options.minutes or 1e9)
     entries, counted = [], 0

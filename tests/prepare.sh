@@ -52,8 +52,8 @@ driver_is_too_old() {
   local driver version
   driver=$(driver_version) version=$(find_nvcc --version) || return 1
   [[ $driver ]] && ((driver < ${version%%.*})) || return 1
-  echo "the driver is for CUDA $driver, and the compiler $(find_nvcc) is for CUDA $version: it makes nothing that" \
-    'runs here; install a newer driver or an older toolkit (12.1 is enough)' >&2
+  echo "the driver is for CUDA $driver, and the compiler $(find_nvcc) is for CUDA $version: its code does not" \
+    'run here; install a newer driver or an older toolkit (12.1 is enough)' >&2
 }
 
 # use_nvcc_of BUILD_FOLDER: sets CUDA_HOME to the compiler that get_nvcc installed there. Status 1 if there is none.
@@ -91,7 +91,7 @@ cuda_option() {
     0 | disabled) echo disabled ;;
     auto) echo auto ;;
     *)
-      echo "CUDA=$CUDA is not known; known are 1 and 0" >&2
+      echo "CUDA=$CUDA is not valid: it must be 1 or 0" >&2
       return 1
       ;;
   esac
@@ -135,7 +135,7 @@ choose_backends() {
   fi
   if ((wanted)) && ! has_compiler "$build" "$asked"; then
     if [[ $asked == enabled ]]; then return 1; fi
-    echo 'building the CPU backend alone' >&2
+    echo 'building only the CPU backend' >&2
     wanted=0
   fi
   if ((wanted)); then
@@ -187,7 +187,7 @@ install_asked_for() {
   read -ra words <<<"$1"
   for word in "${words[@]}"; do
     if [[ ! -v packages_with[$word] ]]; then
-      echo "WITH=$word is not known; known are: ${!packages_with[*]}" >&2
+      echo "WITH=$word is not valid: the words are ${!packages_with[*]}" >&2
       return 1
     fi
     read -ra more <<<"${packages_with[$word]}"

@@ -61,7 +61,7 @@ expect laptop 0 0 ''                            # quickstart again: the folder k
 CUDA=1 expect other 0 0 '-Dcuda=enabled -Dcuda-arch=90 -Dcuda-optimize=true'
 CUDA=0 expect laptop 1 0 -Dcuda=disabled
 CUDA=yes expect laptop 1 1 ''
-says 'CUDA=yes is not known'
+says 'CUDA=yes is not valid'
 
 machine 13 13.0
 expect workstation 1 0 -Dcuda=auto
@@ -89,7 +89,7 @@ CUDA=1 expect old-driver 1 1 ''
 
 machine 12 13.0
 expect new-toolkit 1 0 -Dcuda=disabled
-says 'is for CUDA 13.0: it makes nothing that runs here'
+says 'is for CUDA 13.0: its code does not run here'
 CUDA=1 expect new-toolkit 1 0 -Dcuda=enabled  # for another machine
 machine 12 12.9  # every driver for CUDA 12 runs it
 expect minor 1 0 -Dcuda=auto

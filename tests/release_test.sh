@@ -6,7 +6,7 @@
 set -euo pipefail
 build=$(realpath "$1")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-git rev-parse HEAD >/dev/null 2>&1 || { echo 'skipped: this is no clone'; exit 77; }
+git rev-parse HEAD >/dev/null 2>&1 || { echo 'skipped: this is not a git clone'; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "$*" >&2; exit 1; }
@@ -76,4 +76,4 @@ if command -v dpkg-source >/dev/null; then
   grep -q '/meson.build$' <<<"$archived" || fail 'the archive has no meson.build'
 fi
 
-echo 'the scripts of a release do what they say'
+echo 'the release scripts work'

@@ -84,7 +84,7 @@ def run_job(name, job, values, artifacts):
     label = " ".join([name, *map(str, values.values())])
     suite = filled(job["container"], values).removeprefix("debian:")
     if values.get("runner", "").endswith("-arm"):
-        print(f"{label}: left out, because it is for arm64 (tests/arm64.sh)")
+        print(f"{label}: skipped, because it is for arm64 (tests/arm64.sh)")
         return 0
     folder = tempfile.mkdtemp(prefix="workflow-", dir=os.environ.get("COMPAT_DIR"))
     root = f"{folder}/root"

@@ -27,13 +27,13 @@ def about_error(kind: str, location: str) -> str:
     if kind in ("RESOURCE/NOT_AUTHORIZED", "ANSWER/401", "ANSWER/407"):
         return f"{'correct' if uris.user_of(location) else 'write'} the user and the password in its uri"
     if kind == "ANSWER/403":
-        return "let this user see it in the settings of the camera, or write another user and password in its uri"
+        return "give this user access in the settings of the camera, or write another user and password in its uri"
     if kind in ("ANSWER/429", "ANSWER/453", "ANSWER/503"):
-        return "does it serve fewer viewers at a time than it has?"
+        return "has it reached its maximum number of viewers?"
     if kind in ("CORE/MISSING_PLUGIN", "STREAM/CODEC_NOT_FOUND", "STREAM/WRONG_TYPE", "STREAM/TYPE_NOT_FOUND"):
         return "let it send H.264, or install gstreamer1.0-libav and gstreamer1.0-plugins-bad, which decode more"
     if kind == "RESOURCE/NO_SPACE_LEFT":
-        return "make room on the disk"
+        return "free space on the disk"
     if path is not None and path.startswith("/dev/"):
         return "is it plugged in, and does no other program use it?"
     if path is not None:
@@ -41,7 +41,7 @@ def about_error(kind: str, location: str) -> str:
     if kind in ("RESOURCE/NOT_FOUND", "ANSWER/404"):
         return "correct the path in its uri: the camera does not know it"
     if kind.startswith("ANSWER/"):
-        return "it is switched on, but refuses this: compare the path in its uri with what its manual says"
+        return "it is switched on, but refuses the request: compare the path in its uri with its manual"
     if kind.startswith(("RESOURCE/", "STREAM/FAILED")):
         return f"is it switched on and connected, and is {host or 'the address in its uri'} right?"
     return ""
@@ -62,5 +62,5 @@ def about_end(location: str) -> str:
     return (
         ""
         if uris.path_of(location) is not None
-        else "did it restart, or does it serve fewer viewers at a time than it has?"
+        else "did it restart, or has it reached its maximum number of viewers?"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Selects the frames of a motion with the best view of moving objects, which become snapshots. The pictures are without
+"""Selects the frames of a motion with the best view of moving objects, which become snapshots. The pictures do not show
 the drawings of cudadiff."""
 
 import collections

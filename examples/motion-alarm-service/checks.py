@@ -53,7 +53,7 @@ def check_source(settings):
         except common.GLib.Error as error:
             scheme = values["uri"].partition("://")[0]
             raise common.Failure(
-                f"uri in [camera.{settings.key}]: no plugin that is installed reads {scheme}://"
+                f"uri in [camera.{settings.key}]: no installed plugin reads {scheme}://"
             ) from error
     else:
         source = common.parse(f"{description} ! fakesink").get_by_name("source")

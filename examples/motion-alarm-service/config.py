@@ -130,7 +130,7 @@ def slug(text: str) -> str:
 
 
 def identifier(topic: str) -> str:
-    """A topic in the characters that slug() leaves. Different topics give different results: a _ is doubled, and any
+    """A topic in the characters that slug() keeps. Different topics give different results: a _ is doubled, and any
     other character becomes _CODE_ with its hexadecimal number."""
     return re.sub("[^A-Za-z0-9-]", lambda match: "__" if match[0] == "_" else f"_{ord(match[0]):x}_", topic)
 
@@ -141,7 +141,7 @@ def expand(text: str, where: str) -> str:
     except KeyError as error:
         raise Failure(f"{where} needs the environment variable {error.args[0]}, which is not set") from error
     except ValueError as error:
-        raise Failure(f"{where} has a $ that begins no ${{NAME}}; write $$ for the character itself") from error
+        raise Failure(f"{where} has a $ that does not begin ${{NAME}}; write $$ for the character itself") from error
 
 
 def fill(kind, table, where: str, **more):
@@ -198,7 +198,7 @@ def check_onvif(cameras: list[Camera], settings: Onvif | None):
             raise Failure(f"onvif in [camera.{camera.key}] and [camera.{ports[camera.onvif]}] is the same port")
         ports[camera.onvif] = camera.key
     if settings and not ports:
-        raise Failure("[onvif] is for no camera: write onvif = PORT in the table of each camera that is a device")
+        raise Failure("[onvif] applies to no camera: write onvif = PORT in the table of each camera that is a device")
 
 
 def load(file: str) -> Config:
@@ -221,7 +221,7 @@ def load(file: str) -> Config:
         if slug(key) != key:
             raise Failure(
                 f"[camera.{key}]: a name of a camera consists of the letters a to z and A to Z, digits, _ and -; "
-                "others may stand in its title"
+                "its title may contain other characters"
             )
         camera = fill(Camera, table, f"camera.{key}", key=key)
         camera.title = camera.title or key
@@ -234,12 +234,12 @@ def load(file: str) -> Config:
         if parts["mqtt"].discovery:
             check_topic(parts["mqtt"].discovery, "discovery in [mqtt]")
     if parts["wall"] and not 1 <= sum(camera.wall for camera in cameras) <= 63:
-        raise Failure("[wall] shows 1 to 63 cameras; wall = false in the table of a camera leaves it out")
+        raise Failure("[wall] shows 1 to 63 cameras; wall = false in the table of a camera omits it")
     if parts["wall"] and not parts["wall"].sink and not parts["page"]:
         parts["wall"].sink = "videoconvert ! autovideosink"
     for camera in cameras:
         if camera.recording and not parts["recording"]:
-            raise Failure(f"recording in [camera.{camera.key}] needs the table [recording], which says where to")
+            raise Failure(f"recording in [camera.{camera.key}] needs the table [recording], which names the folder")
         for zone in camera.recorded_zones:
             if zone not in camera.zones:
                 raise Failure(
@@ -248,7 +248,7 @@ def load(file: str) -> Config:
                 )
     if parts["recording"] and not any(camera.recording for camera in cameras):
         raise Failure(
-            "[recording] is for no camera: write recording = true in the table of each camera that is recorded"
+            "[recording] applies to no camera: write recording = true in the table of each camera that is recorded"
         )
     check_onvif(cameras, parts["onvif"])
     return Config(cameras, fill(Reconnect, document.get("reconnect", {}), "reconnect"), **parts)

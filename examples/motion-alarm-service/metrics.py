@@ -19,7 +19,7 @@ class Collector:
 
     def collect(self):
         for kind, name, text, value in (
-            (CounterMetricFamily, "frames", "Frames that cudadiff has seen.", lambda camera: camera.frames),
+            (CounterMetricFamily, "frames", "Frames that cudadiff has analysed.", lambda camera: camera.frames),
             (GaugeMetricFamily, "fps", "Frames per second in the last second.", lambda camera: camera.fps),
             (GaugeMetricFamily, "up", "Whether frames come.", lambda camera: camera.up),
             (GaugeMetricFamily, "motion", "Whether there is motion.", lambda camera: camera.motion),
@@ -32,7 +32,7 @@ class Collector:
             (
                 CounterMetricFamily,
                 "reconnects",
-                "New tries after the camera was lost.",
+                "Attempts to reconnect after the camera was lost.",
                 lambda camera: camera.reconnects,
             ),
         ):
@@ -57,7 +57,7 @@ class Collector:
             ("clips", "Clips that were written.", lambda recorder: recorder.written_clips),
             (
                 "clip_failures",
-                "Clips that could not be written, or not to their end.",
+                "Clips that could not be written, or are incomplete.",
                 lambda recorder: recorder.failures,
             ),
         ):
@@ -67,7 +67,7 @@ class Collector:
             yield family
         if self.wall:
             yield CounterMetricFamily("cudavision_wall_frames", "Frames of the wall.", value=self.wall.frames)
-            yield GaugeMetricFamily("cudavision_wall_up", "Whether the wall gives frames.", value=float(self.wall.up))
+            yield GaugeMetricFamily("cudavision_wall_up", "Whether the wall has frames.", value=float(self.wall.up))
         if self.publisher:
             yield GaugeMetricFamily(
                 "cudavision_mqtt_connected",

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Watches cameras for motion and objects with cudadiff. Publishes to MQTT (with Home Assistant's discovery) and
-Prometheus, shows a wall of all cameras, and connects again to those that are lost. It runs until Ctrl-C or SIGTERM.
+Prometheus, shows a wall of all cameras, and reconnects to lost cameras. It runs until Ctrl-C or SIGTERM.
 README.md describes the configuration."""
 
 import logging

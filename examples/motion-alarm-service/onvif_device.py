@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes cameras ONVIF devices, which notify recorders of motion. The services are device, media, and events with pull
-points. Each camera has its own port, because clients identify a device by its host and port.
+"""Presents cameras as ONVIF devices, which notify recorders of motion. The services are device, media, and events with
+pull points. Each camera has its own port, because clients identify a device by its host and port.
 
 soapbar reads and writes the envelopes, the addressing, the user's token and the faults; onvif_messages.py has the
 bodies."""
@@ -191,7 +191,7 @@ class Device:
 
     def create(self, request, _):
         if request.find(".//{*}MessageContent") is not None:
-            raise fault("filters of the content are not supported", "wsnt:InvalidFilterFault")
+            raise fault("content filters are not supported", "wsnt:InvalidFilterFault")
         if not messages.wants_motion(request):
             text = f"the only topic is tns1:{messages.TOPIC}"
             raise fault(text, "wsnt:InvalidFilterFault", "wsnt:TopicNotSupportedFault")
@@ -239,7 +239,7 @@ class Device:
         except ValueError:
             life = 0
         if life <= 0:
-            raise fault(f"{name} must be a duration, such as PT60S, or a time that is to come", subcode)
+            raise fault(f"{name} must be a duration, such as PT60S, or a future time", subcode)
         return life
 
 

@@ -12,7 +12,7 @@ import time
 
 MOST = 16  # pull points of a camera
 QUEUE = 100  # messages of a pull point; a new one replaces the oldest
-LIFE = (10.0, 3600.0)  # the least and most seconds that a client can request
+LIFE = (10.0, 3600.0)  # the shortest and the longest life that a client can request, in seconds
 LONGEST = 60.0  # maximum number of seconds that a client waits for a message
 
 Message = collections.namedtuple("Message", "operation motion time")  # Initialized or Changed; bool; UTC
@@ -23,7 +23,7 @@ class Gone(Exception):
 
 
 class Full(Exception):
-    """The maximum number of pull points exists."""
+    """The maximum number of pull points is reached."""
 
 
 def now():

@@ -268,7 +268,7 @@ class Folder:
                 if not os.path.exists(os.path.join(self.path, name)):
                     with contextlib.suppress(FileExistsError):
                         return Unfinished(self, name)
-        raise OSError(0, "there are too many clips of one second")
+        raise OSError(0, "too many clips begin in one second")
 
     def add(self, row):
         with self.lock:
@@ -318,11 +318,11 @@ class Recorder:
         self.ring = Ring(int(settings.before * Gst.SECOND) + DECODES)
         self.lock = threading.RLock()
         self.going, self.until = set(), 0  # the motion or the visits that go on; the timestamp at which a clip ends
-        self.motions = []  # in the clip, or the last one; their last one may go on
+        self.motions = []  # of the current or the last clip; the last motion may go on
         self.clip, self.clips = None, []  # the clip that gets frames, and all unfinished clips
         self.problem = ""  # why nothing is recorded
         self.written_clips = self.failures = 0
-        self.again = 0.0  # on the monotonic clock
+        self.again = 0.0  # when the next clip may begin, on the monotonic clock
         self.unknown = ""  # the name of caps that cannot be recorded
 
     def open(self):
@@ -431,7 +431,7 @@ class Recorder:
     def end_clip(self):
         if self.clip:
             self.clip.finish()
-            self.clip, self.motions = None, [dict(each) for each in self.motions]  # its list stays as it is
+            self.clip, self.motions = None, [dict(each) for each in self.motions]  # its own list no longer changes
 
     def written(self, row):
         with self.lock:

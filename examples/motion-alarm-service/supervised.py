@@ -79,7 +79,7 @@ class Supervised(threading.Thread):
         """Called about ten times a second if frames have arrived before, but none for a while. Must not block."""
 
     def drain(self, pipeline):
-        """Ends the stream, so that frames in progress come out."""
+        """Ends the stream, so that frames in progress are output."""
         raise NotImplementedError
 
     def came(self):
@@ -107,7 +107,7 @@ class Supervised(threading.Thread):
         if not self.up and not self.stopping.is_set():
             self.up = True
             self.first_frame, self.problem = self.last_frame, ""
-            log.info("%s: the first frame came", self.name)
+            log.info("%s: the first frame arrived", self.name)
             self.came()
 
     def stop(self):
@@ -132,7 +132,7 @@ class Supervised(threading.Thread):
                 break
             # Without a restart of the service, only a change of the picture size can correct a wrong setting.
             delay = self.reconnect.most if what != "lost" else self.backoff.after(ran)
-            log.warning("%s: %s; the next try is in %.1f s", self.name, self.problem, delay)
+            log.warning("%s: %s; the next attempt is in %.1f s", self.name, self.problem, delay)
             self.stopping.wait(delay)
             self.reconnects += not self.stopping.is_set()
 
@@ -145,7 +145,7 @@ class Supervised(threading.Thread):
         elif message:
             kind, text = "end", "the stream ended"
         else:
-            kind, text = "silence", f"no frame came for {self.reconnect.timeout + self.interval:g} s"
+            kind, text = "silence", f"no frame arrived for {self.reconnect.timeout + self.interval:g} s"
         hint = self.advice_about(kind, self.up)
         return f"{text.rstrip('.')}: {hint}" if hint else text
 

@@ -97,7 +97,7 @@ std::string trouble_of(GstMessage* message) {
   // souphttpsrc requests the rest of a live stream.
   const bool silent = g_error_matches(error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SEEK);
   g_clear_error(&error);
-  if (silent) return "nothing came for too long, or the connection to the server was lost";
+  if (silent) return "no data arrived for too long, or the connection to the server was lost";
   if (missing) return "there is no video in it, or the plugin that decodes it is missing";
   if (!refusal.empty()) return refusal;
   const bool unconnected =

@@ -15,8 +15,8 @@ import page
 
 @dataclass
 class Job:
-    """A report on one file, or on a recording of several files. `name` is the name of its folder; `title` is for
-    people."""
+    """A report on one file, or on a recording of several files. `name` is the name of its folder; `title` is the name
+    that people see."""
     path: str
     name: str
     title: str
@@ -35,7 +35,7 @@ def sets_of(paths):
     for path in paths:
         file = uris.path_of(path)
         if file is None:
-            raise common.Failure(f"several inputs must be files or folders, and {uris.shown(path)} is none")
+            raise common.Failure(f"several inputs must be files or folders, and {uris.shown(path)} is neither")
         if os.path.isdir(file):
             found, others = clip_files.clips_in(file)
             sets.append((file, found, clip_files.left_out(others)))

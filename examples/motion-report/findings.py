@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import time_line
 
-COLUMNS = 2000  # maximum number of places on the time line; several frames share one
+COLUMNS = 2000  # maximum number of places on the timeline; several frames share one
 
 
 @dataclass

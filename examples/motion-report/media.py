@@ -54,8 +54,8 @@ def begin_at_zero(queue):
 
 
 def end_quietly(element):
-    """Sends EOS around an openh264enc, which writes a line to stderr when it is asked for frames at the end. It holds
-    none back."""
+    """Sends EOS around an openh264enc, which writes a line to stderr when it is asked for frames at the end. The
+    encoder holds no frames back."""
     if element.get_factory().get_name() != "openh264enc":
         return
 

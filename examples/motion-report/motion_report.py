@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A report of what moves in a clip: a page with a player, a time line and a table of objects.
+"""Reports what moves in a clip: makes a page with a player, a timeline and a table of objects.
 
   GST_PLUGIN_PATH=build/gst examples/motion-report/motion_report.py [CLIP…] [--out=FOLDER] [--zones=ZONES]
                                                                    [--lines=LINES] …
@@ -268,8 +268,8 @@ def parse_arguments():
                         help="a file, a URI, a camera, or files and folders of clips (none: a synthetic scene)")
     parser.add_argument("--clip", help="the same as CLIP")
     parser.add_argument("--join", choices=time_line.JOINS, default="auto",
-                        help="of several files: one report for files that are one recording, by their clock times "
-                        "(auto), for all of them, or none: one for each file")
+                        help="reports for several files: one for the files of each recording, found by clock times "
+                        "(auto); one for all files (all); one for each file (none)")
     parser.add_argument("--out", default="out", help="the folder to write into (out)")
     parser.add_argument("--backend", default="auto", choices=("auto", "cuda", "cpu"))
     parser.add_argument("--frames", type=common.number(int, 1), default=300, help="length of the synthetic scene (300)")
@@ -279,20 +279,21 @@ def parse_arguments():
     parser.add_argument("--track", type=common.number(int, 1), default=1, metavar="N",
                         help="the video track of files that have several (1)")
     parser.add_argument("--zones", type=utf8,
-                        help='polygons that objects enter: "NAME: x,y x,y x,y; NAME: …", in pixels or in shares (0.5)')
+                        help='polygons that objects enter: "NAME: x,y x,y x,y; NAME: …", in pixels or as shares of the '
+                        'frame (0.5)')
     parser.add_argument("--lines", type=utf8, help='lines that objects cross: "NAME: x,y x,y; NAME: …"')
     parser.add_argument("--set", type=utf8, dest="settings", action="append", default=[], metavar="PROPERTY=VALUE",
                         help="sets another property of cudadiff, such as preset=indoor; can be repeated")
     parser.add_argument("--embed", type=common.number(float, 0), default=24, metavar="MIB",
-                        help="a video up to this size is a part of report.html; a larger one lies beside it (24)")
+                        help="a video up to this size is a part of report.html; a larger one is a separate file (24)")
     parser.add_argument("--clips", nargs="?", const="motions", choices=clips_of_events.KINDS,
                         help="cut out a file for each motion, or for each visit of an object")
     parser.add_argument("--stamp", action="store_true",
                         help="burn the time into these files; their pictures are encoded again")
     parser.add_argument("--before", type=common.number(float, 0, 3600), default=2, metavar="SECONDS",
-                        help="of a clip before its event, 0 to 3600 (2)")
+                        help="how long before its event a clip begins, 0 to 3600 (2)")
     parser.add_argument("--after", type=common.number(float, 0, 3600), default=2, metavar="SECONDS",
-                        help="of a clip after its event, 0 to 3600 (2)")
+                        help="how long after its event a clip ends, 0 to 3600 (2)")
     args = parser.parse_args(clips_of_events.with_kinds(sys.argv[1:]))
     if args.seconds and (args.end or args.duration):
         parser.error("--seconds excludes --end and --duration")

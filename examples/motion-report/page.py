@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes report.html and index.html from the templates in this folder. A page needs nothing else: it contains its style,
-script, pictures and data. Texts such as file names are escaped, and the Content-Security-Policy allows only this
-program's script and style."""
+"""Makes report.html and index.html from the templates in this folder. A page contains its style, script, pictures and
+data. Texts such as file names are escaped, and the Content-Security-Policy allows only this program's script and
+style."""
 import base64
 import contextlib
 import hashlib
@@ -200,7 +200,7 @@ def about(findings, args, video, facts):
         rows.append(("clip", f"{facts.codec} in {facts.container.partition(',')[0]}"
                      + (f", declared length {duration(facts.duration)}" if facts.duration else "")))
     if began := findings.clock_at(0):
-        rows.append(("clock time of the beginning, as the clip has it", began.isoformat(sep=" ")))
+        rows.append(("clock time of the beginning, from the clip", began.isoformat(sep=" ")))
     if args.recording:
         rows.append(("files", f"{len(args.recording)}, {args.recording[0].name} to {args.recording[-1].name}"))
     if findings.remark:

@@ -129,7 +129,7 @@ class Tracker:
         self.inputs.append((buffer, caps))
 
     def on_event(self, _, info):
-        """Keeps what tells the size and the time of frames; asking the pad for each frame takes longer."""
+        """Keeps the caps and the segment. Asking the pad for them at each frame would take longer."""
         event = info.get_event()
         if event.type == Gst.EventType.CAPS:
             self.caps = event.parse_caps()

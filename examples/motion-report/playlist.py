@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Plays the files of a recording one after the other into one pipeline, as one stream on one time line:
+"""Plays the files of a recording one after the other into one pipeline, as one stream on one timeline:
 
     uridecodebin → (upright) → identity ┐   a bin for each file, which is made when the previous one has ended
                                         ├→ queue … → videoconvert → videoscale → capsfilter → capssetter → …
     uridecodebin → (upright) → identity ┘
 
-A new segment event puts the frames of each file at its part of the time line. Downstream elements see a stream that
+A new segment event puts the frames of each file at its part of the timeline. Downstream elements see a stream that
 never changes: frames of another size or format are scaled and converted to the size and format of the first file, and
-only their times tell the rate. Therefore the background and objects persist. (splitmuxsrc needs files of one kind and
+only their times show the rate. Therefore the background and objects persist. (splitmuxsrc needs files of one kind and
 opens all of them first. With concat or a continuing uridecodebin3, an unreadable file ends the whole stream.)"""
 from dataclasses import dataclass, field
 
@@ -32,7 +32,7 @@ FITTED = "videoscale name=fitted add-borders=true ! capsfilter name=canvas ! cap
 @dataclass
 class Result:
     """The results of playing the files. `faults` are pairs of the name of a file and a sentence, for unreadable and
-    incomplete files; `unread` is the number of unreadable ones. `lost` are losses.Span of the time line."""
+    incomplete files; `unread` is the number of unreadable ones. `lost` are losses.Span of the timeline."""
     faults: list = field(default_factory=list)
     unread: int = 0
     read: int = 0

@@ -31,7 +31,7 @@
   };
   video.addEventListener("error", () => complain(data.video.embedded
     ? `This browser cannot play the clip (${data.video.kind}).`
-    : `The clip cannot be played: it is the file ${data.video.name}, which must lie beside this page.`));
+    : `The clip cannot be played: it is the file ${data.video.name}, which must be in the folder of this page.`));
   if (data.video.embedded) {
     const bytes = atob(textOf("clip")), array = new Uint8Array(bytes.length);
     for (let i = 0; i < bytes.length; ++i) array[i] = bytes.charCodeAt(i);

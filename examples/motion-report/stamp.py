@@ -15,8 +15,8 @@ CLOCK, STREAM = "%Y-%m-%d %H:%M:%S", "%H:%M:%S"
 
 
 def epoch_of(clock, begin):
-    """The time to show at the beginning of a clip, and its format. The clip begins at `begin` seconds, at the clock
-    time `clock` or None."""
+    """The time to show at the beginning of a clip, and the format of this time. The clip begins at `begin` seconds, at
+    the clock time `clock` or None."""
     when = clock or datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc) + datetime.timedelta(seconds=begin)
     zone = GLib.TimeZone.new_offset(round(when.utcoffset().total_seconds()))
     return (GLib.DateTime.new(zone, when.year, when.month, when.day, when.hour, when.minute,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The time line: motion, brightness, events and objects.
+// The timeline: motion, brightness, events and objects.
 "use strict";
 
 const MANY = 800;  // marks of a kind; more become one shape without tooltips

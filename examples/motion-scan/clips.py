@@ -112,7 +112,7 @@ def folder_of(clip):
 
 
 def clips_of(locations, settings, chosen=None):
-    """The clips of all locations. Their names are distinct, because they join the tables."""
+    """The clips of all locations. Their names are distinct, because they link the tables."""
     names = uris.names_of(locations)
     return [dataclasses.replace(clip_of(location, settings, chosen), name=names[location]) for location in locations]
 

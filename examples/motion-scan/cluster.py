@@ -88,7 +88,7 @@ class Job:
     losses: int = 0  # number of workers lost with it
 
     def again(self, result, gone, retries):
-        """Whether to retry after a result. `gone`: its worker was lost, which is hardly the fault of the clip."""
+        """Whether to retry after a result. `gone`: its worker was lost, which the clip has probably not caused."""
         if result["status"] != "crashed":
             return False
         self.losses += gone

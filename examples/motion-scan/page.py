@@ -40,7 +40,7 @@ $rows
 </tbody>
 </table>
 <script>
-  // A click on a head sorts by its column; a second click turns the order round.
+  // A click on a heading sorts by its column; a second click reverses the order.
   const body = document.querySelector("tbody"), heads = [...document.querySelectorAll("th")];
   heads.forEach((head, column) => head.firstChild.addEventListener("click", () => {
     const down = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;

@@ -14,8 +14,7 @@ import time_line
 import uris
 
 EDGE = 1.0  # a continuing visit may be invisible for this many seconds at the end of a file
-LEARNING = 3.0  # seconds at the beginning of a file in which the background is unknown, and contains the objects
-                # present
+LEARNING = 3.0  # seconds at the beginning of a file in which the background still contains moving objects
 FRAMES = 3  # the same in frames, if they last longer
 NEAR = 0.5  # the largest distance of two boxes of one object, in lengths of a box, plus as much for each second
 KINDS = "events", "objects"
@@ -40,7 +39,7 @@ class File(time_line.Segment):
 @dataclass
 class Seams:
     """The changes to the rows of results. `changes` are new values of a row, by (clip, kind, number of the row). `gone`
-    are rows that belong to an earlier one, with the same keys. A clip is identified by its key."""
+    has the same keys, of the rows that were joined to an earlier row. A clip is identified by its key."""
     changes: dict = field(default_factory=dict)
     gone: set = field(default_factory=set)
 

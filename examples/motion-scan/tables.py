@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Writes the results of all clips as Parquet: clips, seconds, events and objects. Clips are read one after the other,
 and rows are written in groups, so that memory does not grow with the number of clips. If clips of events were cut,
-their lists are written, too."""
+their lists are also written."""
 import contextlib
 import csv
 import datetime

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Puts a kernel of CuPy between two elements: it solarizes the luma of each frame in place, on the GPU, and the frame
-goes on without a copy. With --device cpu NumPy does the same to frames in system memory."""
+"""Puts a kernel of CuPy between two elements: it solarizes the luma of each frame in place on the GPU, and no frame is
+copied. With --device cpu, NumPy does the same with frames in system memory."""
 
 import pathlib
 import sys
@@ -46,9 +46,9 @@ def run():
     )
     parser.add_argument("video")
     parser.add_argument("output")
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="where to work (cuda)")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="the device to use (cuda)")
     parser.add_argument(
-        "--threshold", type=int, default=128, metavar="LEVEL", help="luma above it is inverted, 0 to 255 (128)"
+        "--threshold", type=int, default=128, metavar="LEVEL", help="luma above this value is inverted, 0 to 255 (128)"
     )
     args = parser.parse_args()
     if not 0 <= args.threshold <= 255:

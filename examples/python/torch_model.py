@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Runs a PyTorch model on each frame of a video, and prints what it says. With a GPU a frame never leaves it: the
-decoder writes it, cudagaussian denoises it, and PyTorch reads it where it is. Without --model a small network of Sobel
-filters finds where the picture has most edges."""
+"""Runs a PyTorch model on each frame of a video, and prints its output. On a GPU, each frame stays in GPU memory: the
+decoder writes it, cudagaussian denoises it, and PyTorch reads it in place. Without --model, a small network of Sobel
+filters finds the part of the picture with the most edges."""
 
 import pathlib
 import sys
@@ -78,7 +78,7 @@ def run():
     parser.add_argument("video", nargs="?")
     parser.add_argument("--model", metavar="FILE.pt", help="a TorchScript model that takes 1×3×H×W, from 0 to 1")
     parser.add_argument(
-        "--device", choices=("cuda", "cpu"), help="where to work; without it, the GPU if PyTorch finds one"
+        "--device", choices=("cuda", "cpu"), help="the device to use; by default the GPU if PyTorch finds one"
     )
     parser.add_argument("--frames", type=int, default=0, metavar="N", help="stop after N frames")
     args = parser.parse_args()
@@ -86,7 +86,7 @@ def run():
         import torch
     except ImportError as error:
         raise common.Failure(
-            "PyTorch is missing: install it, for example with pip install torch, for this Python"
+            "PyTorch is missing: install it for this Python, for example with pip install torch"
         ) from error
     from cudavision import frames
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Fades from one clip to another: a control source drives the alpha of the upper pad. 1280×720, motion JPEG
-in Matroska."""
+"""Fades from one clip to another: a control source drives the alpha of the upper pad. Writes motion JPEG in Matroska,
+1280×720."""
 import pathlib
 import sys
 
@@ -26,7 +26,7 @@ def run():
     parser.add_argument("clip_b")
     parser.add_argument("out", help="the file to write, OUT.mkv")
     parser.add_argument("start", nargs="?", default="1", type=nanoseconds, help="when B begins, in seconds after A (1)")
-    parser.add_argument("seconds", nargs="?", default="1", type=nanoseconds, help="how long B takes to cover A (1)")
+    parser.add_argument("seconds", nargs="?", default="1", type=nanoseconds, help="seconds that B takes to cover A (1)")
     args = parser.parse_args()
     size = "width=1280,height=720"
     pipeline = common.parse(f"""

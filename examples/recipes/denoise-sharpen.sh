@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Cleans up a noisy video: a small Gaussian removes the grain, and an unsharp mask restores the edges. Motion JPEG
-# in Matroska.
+# Cleans up a noisy video: a small Gaussian removes the grain, and an unsharp mask restores the edges. Writes motion
+# JPEG in Matroska.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/denoise-sharpen.sh CLIP OUT.mkv
 set -euo pipefail
 # shellcheck source=examples/common.sh

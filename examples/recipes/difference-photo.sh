@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Writes the absolute difference of two pictures as a PNG. Both are scaled to WIDTHxHEIGHT (100×100).
 #   GST_PLUGIN_PATH=build/gst examples/recipes/difference-photo.sh PICTURE_A OUT.png [PICTURE_B] [WIDTHxHEIGHT]
-# Without PICTURE_B: the difference of A and a strongly blurred A.
+# Without PICTURE_B, it writes the difference of A and a strongly blurred A.
 set -euo pipefail
 # shellcheck source=examples/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Draws the edges of a video, white on black: the gradient magnitude. A slight blur before it prevents edges from grain.
+# Draws the edges of a video, white on black: the gradient magnitude. A slight blur removes grain, which would show as
+# edges.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/edges.sh CLIP OUT.mkv
 set -euo pipefail
 # shellcheck source=examples/common.sh

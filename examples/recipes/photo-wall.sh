@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Photo wall: 36 pictures of a folder in 6 columns and 6 rows, in any sizes and formats. If there are fewer pictures,
-# they repeat. One more PICTURE is blended over the wall: pixels like its first pixel are transparent, the others are
-# 0.35·wall + 0.65·picture. Writes a PNG.
+# Makes a photo wall: 36 pictures of a folder, of any sizes and formats, in 6 columns and 6 rows. If there are fewer
+# pictures, they repeat. One more PICTURE is blended over the wall: pixels like its first pixel are transparent, the
+# others are 0.35·wall + 0.65·picture. Writes a PNG.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/photo-wall.sh FOLDER OUT.png [PICTURE] [WIDTHxHEIGHT]
 # PICTURE: the folder's first picture by default. WIDTHxHEIGHT: any size (1283x857).
 set -euo pipefail

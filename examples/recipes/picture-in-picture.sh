@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Shows a small video in the corner of a large one. 1280×720, motion JPEG in Matroska.
+# Shows a small video in the corner of a large one. Writes motion JPEG in Matroska, 1280×720.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/picture-in-picture.sh CLIP OUT.mkv [SMALL_CLIP]
-# Without a SMALL_CLIP: shows the edges of CLIP.
+# Without a SMALL_CLIP, the small video shows the edges of CLIP.
 set -euo pipefail
 # shellcheck source=examples/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"

@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Hides what moves in a clip: cudadiff attaches a region of interest to each moving object, and holds it for a while
-# where the object cannot be seen; cudaintegral makes a mosaic (pixelate) or a blur of each region with a margin, near
-# and far equally coarse.
+# Hides moving objects in a clip. cudadiff attaches a region of interest to each moving object, and keeps the region for
+# two seconds after it loses the object. cudaintegral enlarges each region by a margin, and replaces it with a mosaic
+# (pixelate) or a blur that is equally coarse for near and far objects.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/privacy-blur.sh CLIP OUT.mkv [pixelate|blur]
-# Made for a fixed camera. It cannot promise that nobody is recognised: it knows motion, not people.
-# - Somebody who stands still becomes background after about 500 frames (20 s at 25 frames a second), and is shown
-#   again; learning-rate sets this.
-# - Somebody who is there in the first frame is shown until they move. Where they stood, the ground is hidden for about
-#   as long. Cut the start off.
-# - Somebody who enters is hidden as soon as enough of them has changed, which may be a few frames late.
-# - Small, faint or badly lit people may change too little. A moving camera changes everything. Slow changes of the
-#   light hide more than people.
-# - Clothes, gait and place remain, and mosaics of many frames tell more than one mosaic. Sound is not in OUT.mkv.
-# On vtest.avi of OpenCV, 99.4 % of the 4476 labelled boxes of people are hidden to nine tenths or more; five heads are
-# not. Look at the whole result before you publish it. A detector of faces or people works in the place of cudadiff: set
-# roi-type to its type.
+# The camera must be fixed. The script detects motion, not people, so it cannot guarantee that nobody is recognisable:
+# - A person who stands still becomes background after about 500 frames (20 s at 25 frames per second), and is visible
+#   again; learning-rate sets this time.
+# - A person who is present in the first frame stays visible until they move. The ground where they stood is then hidden
+#   for about the same time. Cut off the start of the clip.
+# - A person who enters is hidden once enough of their pixels have changed. This may take a few frames.
+# - Small, faint or badly lit people may change too few pixels. If the camera moves, every pixel changes. Slow changes
+#   of the light hide more than people.
+# - Clothes, gait and location stay recognisable, and mosaics of many frames reveal more than a single one. OUT.mkv has
+#   no sound.
+# In OpenCV's vtest.avi, at least nine tenths of the area are hidden in 99.4 % of the 4476 labelled boxes of people, and
+# five heads are visible. Watch the whole result before you publish it. A detector of faces or people can replace
+# cudadiff: set roi-type to its type.
 set -euo pipefail
 # shellcheck source=examples/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"

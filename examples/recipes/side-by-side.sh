@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Shows a video and, next to it, the same video after a filter. 1284×480, motion JPEG in Matroska.
+# Shows a video and, next to it, the same video after a filter. Writes motion JPEG in Matroska, 1284×480.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/side-by-side.sh CLIP OUT.mkv [FILTER [PROPERTY=VALUE]…]
 # FILTER: cudagaussian kernel-size=31 by default. It may consist of several elements with ! between them.
 set -euo pipefail

@@ -19,9 +19,9 @@ bool is_known(const FormatInfo& format);
 GstCaps* video_template_caps();
 
 /// (transfer full) The raw video in `caps`, in each memory that an element may use: first in CUDA memory, if
-/// `with_cuda`, and in system memory. Other structures are left out.
+/// `with_cuda`, and in system memory. Other structures are omitted.
 GstCaps* any_memory_caps(GstCaps* caps, bool with_cuda);
-/// (transfer full) The data other than video in `caps`, in any format and in the same memories. Raw video is left out.
+/// (transfer full) The data other than video in `caps`, in any format and in the same memories. Raw video is omitted.
 GstCaps* any_memory_data_caps(GstCaps* caps, bool with_cuda);
 /// (transfer full) The structures of `caps` in memory that an element may use, without their features.
 GstCaps* usable_caps(GstCaps* caps, bool with_cuda);

@@ -19,7 +19,7 @@ namespace cudavision {
 namespace {
 
 enum BackendChoice { BACKEND_AUTO, BACKEND_CUDA, BACKEND_CPU };
-constexpr Choice backend_choices[] = {{BACKEND_AUTO, "auto", "CUDA if a device can be opened, else the CPU"},
+constexpr Choice backend_choices[] = {{BACKEND_AUTO, "auto", "CUDA if a device can be opened, otherwise the CPU"},
                                       {BACKEND_CUDA, "cuda", "CUDA"},
                                       {BACKEND_CPU, "cpu", "CPU (OpenCV)"}};
 
@@ -84,9 +84,9 @@ void ElementBackend::changed(const Property<Settings>& property) {
     GST_ELEMENT_WARNING(element_, LIBRARY, SETTINGS, ("%s", message_text(status).c_str()),
                         ("the last good settings stay in use"));
   else if (late)
-    GST_ELEMENT_WARNING(
-        element_, LIBRARY, SETTINGS,
-        ("%s was changed: that takes effect when the element goes to NULL and starts again", name.c_str()), (nullptr));
+    GST_ELEMENT_WARNING(element_, LIBRARY, SETTINGS,
+                        ("%s was changed: this takes effect when the element goes to NULL and restarts", name.c_str()),
+                        (nullptr));
   else if (name == "async-depth") {
     // Waiting frames are taken from the pool. If their number changes, the pool must be chosen again.
     gst_pad_mark_reconfigure(owned(gst_element_get_static_pad(element_, "src")).get());
@@ -105,8 +105,8 @@ std::vector<Property<ElementBackend::Settings>> ElementBackend::new_properties()
        &Settings::device_id},
       Property<Settings>::count(
           "async-depth", "Async depth", &Settings::async_depth, 0, max_async_depth,
-          "Frames that wait in the element for the GPU, which copies and computes the next ones meanwhile, {}; each "
-          "adds the duration of a frame to the latency. Frames that need not wait go on at once"),
+          "Number of frames that wait in the element while the GPU copies and computes later frames, {}; each adds "
+          "the duration of a frame to the latency. Frames that need not wait are pushed at once"),
   };
 }
 
@@ -236,7 +236,7 @@ bool ElementBackend::follows(GstBuffer* buffer) const {
 }
 
 Status ElementBackend::adopt(GstBuffer* buffer) {
-  GST_INFO_OBJECT(element_, "going over to the CUDA context of the incoming frames");
+  GST_INFO_OBJECT(element_, "switching to the CUDA context of the incoming frames");
   return gpu.adopt(buffer);
 }
 
@@ -281,7 +281,7 @@ void ElementBackend::note_copies(GstPad* pad, GstCaps* caps) {
   }
   if (is_first)
     GST_INFO_OBJECT(element_,
-                    "%s: frames are copied across the bus, although %s:%s can use %s for them, too: put a capsfilter "
+                    "%s: frames are copied across the bus, although %s:%s can also use %s for them: put a capsfilter "
                     "%s(%s) between them",
                     GST_PAD_NAME(pad), GST_DEBUG_PAD_NAME(peer.get()), cuda_memory_feature,
                     gst_structure_get_name(gst_caps_get_structure(caps, 0)), cuda_memory_feature);

@@ -104,7 +104,7 @@ class ElementBackend {
   // element_backend_pools.cpp
   /// Answers an allocation query with a pool and its allocator. System memory is page-locked if CUDA is in use.
   bool propose_pool(GstQuery* query) const;
-  /// Adds to the answer that this element takes frames with a crop or other strides and, if CUDA is in use, buffers
+  /// Adds to the answer that this element accepts frames with a crop or other strides and, if CUDA is in use, buffers
   /// before they are completely written.
   void accept_frames(GstQuery* query) const;
   /// Chooses the pool in an answered allocation query: the pool of downstream if it is suitable, otherwise a new one.

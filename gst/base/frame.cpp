@@ -95,8 +95,8 @@ MappedFrame::MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFla
   // Takes no reference, so that metas can be added to the buffer while it is mapped.
   mapped_ = gst_video_frame_map(&frame_, &video, buffer, GstMapFlags(flags | GST_VIDEO_FRAME_MAP_FLAG_NO_REF));
   if (!mapped_) {
-    status_ =
-        Status::frame("a video frame cannot be mapped: its memory is smaller than its GstVideoMeta says, or failed");
+    status_ = Status::frame(
+        "a video frame cannot be mapped: its memory is smaller than its GstVideoMeta says, or mapping it failed");
     return;
   }
   image_.geometry = geometry_of(video);

@@ -73,8 +73,8 @@ class Processor {
   virtual Status submit(const FrameJob& job) = 0;
   /// Called once for each submit(), in order, when its work is done (see reads_results() and results_kept()).
   virtual void finished(const FrameReport&) {}
-  /// Called if a GAP event from upstream says that no frame comes until this running time, after all earlier frames are
-  /// finished.
+  /// Called after a GAP event from upstream, which says that no frame will arrive before this running time. All earlier
+  /// frames are finished.
   virtual void passed(GstClockTime, GstElement*) {}
   /// Ends a run of frames. The state from earlier frames must not affect later ones, except after
   /// Interruption::discont. May post the results so far.

@@ -5,8 +5,8 @@
 //   zones   door: 100,80 300,80 300,400; yard: …         polygons with names
 //   lines   gate: 10,200 630,220; …                      directed lines with names
 //
-// Coordinates are whole pixels. If all numbers of a shape have a decimal point, they are shares of the width and the
-// height of the frame. Polygons and lines lie in the frame: 0 to its width and its height.
+// Coordinates are whole pixels. If a number of a shape has a decimal point, all its numbers are shares of the width and
+// the height of the frame. Polygons and lines lie in the frame: 0 to its width and its height.
 #pragma once
 
 #include <set>
@@ -38,7 +38,7 @@ struct Shape {
 Result<std::vector<Shape>> parse_shapes(const char* property, ShapeKind kind, const std::string& text);
 
 /// Decides which shapes have an effect in frames whose size may change. A shape in pixels that fitted an earlier frame
-/// but does not fit this one is left out: it has no effect until it fits again. A polygon or a line fits if it lies in
+/// but does not fit this one is omitted: it has no effect until it fits again. A polygon or a line fits if it lies in
 /// the frame. A rectangle fits if it covers a part of the frame.
 class ShapeFitting {
  public:
@@ -49,13 +49,13 @@ class ShapeFitting {
   /// The shapes in the text of a property that have an effect. Errors: as in parse_shapes(); settings, if a shape
   /// neither fits nor fitted earlier (a rectangle is accepted anywhere).
   Result<std::vector<Shape>> accept(const char* property, ShapeKind kind, const std::string& text);
-  /// A sentence about the shapes that were left out, and the consequence; empty if there are none.
+  /// A sentence about the omitted shapes, and the consequence; empty if there are none.
   std::string left_out(const char* consequence = "it has no effect until it fits") const;
 
  private:
   std::set<std::string>& fitted_;
   const int width_, height_;
-  std::vector<std::string> names_;  ///< names of the shapes that were left out
+  std::vector<std::string> names_;  ///< names of the omitted shapes
 };
 
 /// The points of a polygon or a line in a frame; shares are rounded to whole pixels. Errors: settings, if a point is

@@ -122,7 +122,7 @@ Status Transfer::release_uploads(const Frame& frame) {
   return wait ? gpu_->wait_for_uploads() : Status();
 }
 
-/// Passes on unfinished work, if the next element can take it.
+/// Passes on unfinished work, if the next element accepts it.
 bool Transfer::hand_over() {
   if (output_) return gpu_->hand_over(output_->buffer_);
   if (input_ && !gpu_->pass_on(input_->buffer_)) return false;

@@ -38,12 +38,12 @@ constexpr Choice operator_choices[] = {
 constexpr Choice sizing_choices[] = {
     {blend::SizingPolicy::none, "none", "The picture is stretched to the box"},
     {blend::SizingPolicy::keep_aspect_ratio, "keep-aspect-ratio",
-     "The picture is as large as fits into the box, in its middle"},
+     "The picture is scaled to fit into the box, and centred"},
     {blend::SizingPolicy::fill, "fill", "The picture fills the box, and is cropped at two sides"}};
-constexpr Choice key_choices[] = {
-    {blend::Key::Mode::none, "none", "All pixels of the pad show"},
-    {blend::Key::Mode::color, "color", "Pixels like key-color are transparent"},
-    {blend::Key::Mode::first_pixel, "first-pixel", "Pixels like the top left pixel of the picture are transparent"}};
+constexpr Choice key_choices[] = {{blend::Key::Mode::none, "none", "All pixels of the pad are visible"},
+                                  {blend::Key::Mode::color, "color", "Pixels that match key-color are transparent"},
+                                  {blend::Key::Mode::first_pixel, "first-pixel",
+                                   "Pixels that match the top left pixel of the picture are transparent"}};
 
 // GObject rejects values outside the ranges of these properties, and all combinations of values are valid.
 
@@ -259,7 +259,7 @@ MixerLayout BlendElement::lay_out(const Settings& settings, const Inputs& inputs
                                   pixel_aspect, blend::SizingPolicy(wanted.sizing_policy));
     pad.place = fitted.place;
     pad.crop = fitted.crop;
-    // When centered in its box, the picture may lie beyond the largest position. It is outside the output in either
+    // When centred in its box, the picture may lie beyond the largest position. It is outside the output in either
     // case.
     pad.place.x = std::min(pad.place.x, blend::max_position);
     pad.place.y = std::min(pad.place.y, blend::max_position);

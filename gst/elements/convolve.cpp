@@ -57,7 +57,7 @@ struct Convolve : PictureFilter {
         anchor("anchor-y", "Anchor Y", &Settings::anchor_y,
                "Row of the kernel that lies on the computed pixel, at most the last one; -1 is the middle"),
         Row::flag("flip", "Flip", &Settings::flip,
-                  "Turn the kernel by 180°: mathematical convolution instead of correlation"),
+                  "Rotate the kernel by 180°: mathematical convolution instead of correlation"),
     };
     append(table, edge_properties<Settings>("GstCudaConvolveBorder", borders.size()));
     return table;

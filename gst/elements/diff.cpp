@@ -120,7 +120,8 @@ struct DiffElement {
   static std::vector<Row> reference_properties() {
     return {
         Row::choice("preset", "Preset", &Settings::preset, enum_from_table("GstCudaDiffPreset", presets),
-                    "Values for the properties of motion detection with a fixed camera; properties that are set stay")
+                    "Values for the properties of motion detection with a fixed camera; they do not override "
+                    "properties that are set")
             .with_preset(preset_values),
         Row::choice("reference", "Reference", &Settings::reference, enum_from_table("GstCudaDiffReference", references),
                     "The picture that frames are compared with"),
@@ -152,7 +153,7 @@ struct DiffElement {
                    "A pixel has changed if its difference is greater, {} in 8-bit steps; 0 with reference=background "
                    "is adaptive: it follows the noise of each pixel; not used if reference=mog2"),
         Row::flag("light-compensation", "Light compensation", &Settings::light_compensation,
-                  "Take changes of the light, such as clouds and flicker, out of the difference, if "
+                  "Remove changes of the light, such as clouds and flicker, from the difference, if "
                   "reference=background and threshold=0"),
         Row::number("noise-limit", "Noise limit", &Settings::noise_limit, 0, 255,
                     "Largest standard deviation of the noise of a pixel, {} in 8-bit steps, if reference=background "
@@ -204,7 +205,7 @@ struct DiffElement {
     return {
         Row::flag("track", "Track", &Settings::track,
                   "Follow objects from frame to frame: regions of interest and messages have their ids"),
-        Row::count("track-min-frames", "Least frames of an object", &Settings::track_min_frames, 1, G_MAXINT,
+        Row::count("track-min-frames", "Minimum frames of an object", &Settings::track_min_frames, 1, G_MAXINT,
                    "Number of consecutive frames in which an object is seen before it is confirmed"),
         Row::number("track-hold", "Hold of an object", &Settings::track_hold, 0, 1e6,
                     "Time that an object stays without being seen, in seconds"),

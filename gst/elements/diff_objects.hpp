@@ -21,7 +21,7 @@ class Objects {
   bool on() const { return tracker_.has_value(); }
   /// Advances to the next frame. The stamp of the frame's moment is its stream time. changes: see track::Tracker.
   void advance(const diff::MotionRegions& regions, const diff::Cells& cells, const track::Moment& moment, bool changes);
-  /// No frame came until `now`; see track::Tracker::passed().
+  /// No frame arrived before `now`; see track::Tracker::passed().
   void passed(GstClockTime now);
   /// Ends a run of frames: all objects leave.
   void finish();

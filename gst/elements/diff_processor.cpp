@@ -111,7 +111,7 @@ struct Motion {
   /// last frame with motion.
   GstClockTime began = GST_CLOCK_TIME_NONE, last = GST_CLOCK_TIME_NONE;
 
-  /// Whether the gap elapsed while no frame came for the time `missing`. The last frame must have had no motion.
+  /// Whether the gap elapsed while no frame arrived for the time `missing`. The last frame must have had no motion.
   bool ended_unseen(GstClockTime missing, const MotionSettings& settings) const {
     return on && still > 0 && still + missing >= settings.gap * GST_SECOND;
   }

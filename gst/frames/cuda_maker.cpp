@@ -169,7 +169,7 @@ Result<Maker::Made> CudaMaker::buffer_of(const Image& arrays, Sources* sources, 
     return Status::frame(
         can_wrap()
             ? "the arrays must be copied: without a copy, rows of all planes must have the same distance, and each "
-              "plane must begin where the rows of the one before end"
+              "plane must begin where the rows of the previous one end"
             : "the arrays must be copied: GStreamer can wrap external memory from version 1.24 on");
   return this->copy(arrays, sources, milliseconds);
 }

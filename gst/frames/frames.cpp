@@ -98,7 +98,7 @@ Status check_alone(GstBuffer* buffer, int most_refs) {
   for (int waited = 0; references() > most_refs && waited < writable_wait_ms; ++waited) g_usleep(1000);
   if (references() > most_refs)
     return Status::frame(
-        "the frame cannot be written, because others use its buffer too (it has " + std::to_string(references()) +
+        "the frame cannot be written, because others also use its buffer (it has " + std::to_string(references()) +
         " references): take samples with frames.pull(appsink), set enable-last-sample=false there, drop other frames "
         "and variables of this buffer, and put no tee before it; or write to a copy");
   for (guint i = 0; i < gst_buffer_n_memory(buffer); ++i) {

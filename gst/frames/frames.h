@@ -71,8 +71,8 @@ CUDAVISION_FRAMES_API int cudavision_frames_abi();
 CUDAVISION_FRAMES_API void cudavision_frames_python(const CudavisionPython* functions);
 
 /// Opens a video frame. `caps`: the caps of the frame, or nullptr if the buffer has a GstVideoMeta. `most_refs`: 0 for
-/// arrays that are only read; otherwise arrays may be written if the buffer has at most this many references (waits for
-/// this for up to 1 s).
+/// arrays that are only read; otherwise arrays may be written if the buffer has at most this many references (waits up
+/// to 1 s for this).
 CUDAVISION_FRAMES_API int cudavision_frame_open(GstBuffer* buffer, const GstCaps* caps, int most_refs,
                                                 CudavisionFrame* frame, CudavisionOwner** owner, char* error,
                                                 std::size_t room);
@@ -106,8 +106,8 @@ CUDAVISION_FRAMES_API int cudavision_frames_context(int device_id, GstContext** 
 /// Returns the planes of a frame with this format and size, with tightly packed rows and without data.
 CUDAVISION_FRAMES_API int cudavision_frame_layout(const char* format, int width, int height, CudavisionFrame* frame,
                                                   char* error, std::size_t room);
-/// Makes an object that makes CUDA buffers for frames of one format and size. `stream` receives the stream on which the
-/// arrays must be ready.
+/// Creates a maker of CUDA buffers for frames of one format and size. `stream` receives the stream on which the arrays
+/// must be ready.
 CUDAVISION_FRAMES_API int cudavision_maker_new(const char* format, int width, int height, int device_id,
                                                CudavisionMaker** maker, std::intptr_t* stream, char* error,
                                                std::size_t room);

@@ -4,8 +4,8 @@
 #   gst/packaging/deb.sh [OUT_FOLDER]      (dist)
 # It has the plugin in GStreamer's own folder, the library of metas with its headers, the Python module and the pages.
 # debian/ describes it. Installs missing Debian packages. With a CUDA toolkit (nvcc) it has code for all GPUs from
-# Turing on; CUDA_ARCH=90 or so is quicker (the meson option cuda-arch), and CUDA=disabled builds the CPU backend alone.
-# INSTALL=0 installs nothing. The build folder is BUILD_DIR (build-deb).
+# Turing on; CUDA_ARCH=90 or another single architecture compiles faster (the meson option cuda-arch), and CUDA=disabled
+# builds only the CPU backend. INSTALL=0 installs nothing. The build folder is BUILD_DIR (build-deb).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 out=$(realpath -m "${1:-$root/dist}")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Builds the wheel for this machine's Debian release, in one command:   gst/packaging/wheel.sh [OUT_FOLDER]      (dist)
 # Installs missing Debian packages. With a CUDA toolkit (nvcc) the wheel has code for all GPUs since Turing;
-# CUDA_ARCH=90 or so is quicker (the meson option cuda-arch), and CUDA=disabled builds the CPU backend alone. INSTALL=0
-# installs nothing.
+# CUDA_ARCH=90 or another single architecture compiles faster (the meson option cuda-arch), and CUDA=disabled builds
+# only the CPU backend. INSTALL=0 installs nothing.
 # The build folder is BUILD_DIR (build-wheel), and stays for the next time.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

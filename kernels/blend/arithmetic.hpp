@@ -22,7 +22,7 @@ inline constexpr float down_bias = -0.5f + 0x1p-10f;
 
 /// Rounds a sample to an integer. A half is rounded up, even if float arithmetic made it slightly too small.
 CUDAVISION_HOST_DEVICE inline float rounded_sample(float x) { return rounded(x + 0x1p-10f); }
-/// Rounds a color as compositor does, if the layer rounds.
+/// Rounds a colour as compositor does, if the layer rounds.
 CUDAVISION_HOST_DEVICE inline float rounded_color(const Layer& layer, float x) {
   return rounded(x + layer.color_bias, layer.rounding);
 }
@@ -146,9 +146,9 @@ inline Matrices matrices_of(const Target& target) {
 }
 
 /// Lays pixel s over pixel d. Both hold samples of the output; s[3] is the pad's own alpha in steps of the output's
-/// alpha. k: the key's weight. Channels: channels of the output, 1 for gray, 3 for colors, 4 with alpha. With
-/// Matrices::equal, the colors of a pixel whose alpha becomes 0 are undefined. to_rgb: the factors from the colors of s
-/// to R', G', B'; the constants are those of the target.
+/// alpha. k: the key's weight. Channels: channels of the output, 1 for gray, 3 for colours, 4 with alpha. With
+/// Matrices::equal, the colours of a pixel whose alpha becomes 0 are undefined. to_rgb: the factors from the colours of
+/// s to R', G', B'; the constants are those of the target.
 template <Operator Op, int Channels, Matrices Known = Matrices::any>
 CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& layer, float k, const Matrix& to_rgb,
                                              const float (&s)[4], float (&d)[4]) {
@@ -165,7 +165,7 @@ CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& 
   if (operates_on_rgb(Op)) {
     const float(&from)[3][4] = target.from_rgb.m;
     const auto row = [&](const Matrix& matrix, int c, const float(&v)[4]) {
-      const bool same = colors == 1 || Known == Matrices::equal;  // all colors have the same weight
+      const bool same = colors == 1 || Known == Matrices::equal;  // all colours have the same weight
       const float(&to)[3][4] = matrix.m, constant = target.to_rgb.m[same ? 0 : c][3];
       if (same) return to[0][0] * v[c] + constant;
       if (Known == Matrices::bounded && c != 1) return to[c][0] * v[0] + (to[c][2 - c / 2] * v[2 - c / 2] + constant);

@@ -36,7 +36,7 @@ enum class Division : std::uint8_t {
   down,     ///< rounded down: ORC 0.4.39 and newer
 };
 
-/// Makes pixels of a pad transparent by their color.
+/// Makes pixels of a pad transparent by their colour.
 struct Key {
   enum class Mode : std::uint8_t {
     none,
@@ -72,13 +72,13 @@ struct Background {
     color,
   };
   Kind kind = Kind::checker;
-  std::uint32_t argb = 0xff000000;  ///< the color, for Kind::color
+  std::uint32_t argb = 0xff000000;  ///< the colour, for Kind::color
 };
 
 /// How a picture fills a box with another aspect ratio.
 enum class SizingPolicy : std::uint8_t {
   none,               ///< stretch the picture to the box
-  keep_aspect_ratio,  ///< make the picture as large as the box allows, and center it
+  keep_aspect_ratio,  ///< make the picture as large as the box allows, and centre it
   fill,               ///< fill the box, and crop two sides of the picture
 };
 struct Fit {
@@ -103,7 +103,7 @@ Status validate(const Pad& pad);
 /// A plan that composes pictures. It is made once for an output and submitted for each frame, on one stream at a time.
 /// The format, the size and the number of pads (up to 64) may change from frame to frame.
 ///
-/// Precision. Each pad is scaled, then converted to the color space of the output by one matrix (equal color
+/// Precision. Each pad is scaled, then converted to the colour space of the output by one matrix (equal colour
 /// spaces need no conversion and keep the samples exact), then clamped to the output's range. All of this is float32
 /// arithmetic on full-size pixels, in the order of the pads. At the end, a subsampled chroma sample becomes the mean of
 /// its pixels, and samples are rounded half to even. Padding becomes the largest value.
@@ -115,18 +115,18 @@ Status validate(const Pad& pad);
 /// Scaling. Output pixel i of a pad shows the source position u = crop.x + (i + ½)·crop.width / place.width; a
 /// subsampled plane is read at u / 2.
 ///   nearest:  the pixel floor(u) and its chroma.
-///   bilinear: the two samples whose centers (at half integers) are nearest to u; the edges of the crop repeat.
+///   bilinear: the two samples whose centres (at half integers) are nearest to u; the edges of the crop repeat.
 ///   area:     on an axis that shrinks, the mean of all samples that the output pixel covers; on other axes, bilinear.
 /// An axis that keeps its size shows the samples unchanged with every interpolation.
 ///
 /// Operators. s: the pad's sample, s_a: its alpha, d and d_a: sample and alpha of the picture below. M: the largest
 /// sample value. k: the key's weight, from 0 (the pixel matches the key) to 1. A = floor(M·alpha).
 ///   source:   d + k·(s − d), and the same formula for alpha, with s_a·A / M as the pad's alpha.
-///   average:  d + alpha·k·(s − d), and the same formula for alpha: s_a is blended like a color; alpha is not rounded.
+///   average:  d + alpha·k·(s − d), and the same formula for alpha: s_a is blended like a colour; alpha is not rounded.
 ///   over:     as in compositor. Output without alpha: d + a·(s − d), rounded down, with
 ///             a = k·(s_a / M)·A / (M + 1), or a = k·s_a / M if alpha = 1. Output with alpha: a = k·s_a·A / M and
-///             b = d_a·(M − a) / M, both rounded by Division; the alpha becomes a + b, and the color becomes
-///             (s·a + d·b) / (a + b), or M if a + b = 0. Over an opaque background d_a = M, and the color is rounded
+///             b = d_a·(M − a) / M, both rounded by Division; the alpha becomes a + b, and the colour becomes
+///             (s·a + d·b) / (a + b), or M if a + b = 0. Over an opaque background d_a = M, and the colour is rounded
 ///             by Division; otherwise it is rounded down.
 ///   add:      as in compositor: like `over`, except that the alpha becomes min(d_a + a, M).
 ///   subtract max(d − s, 0), multiply d·s, screen d + s − d·s, difference |d − s|, min, max:
@@ -151,7 +151,7 @@ class Blend {
   Blend() = default;
 };
 
-/// Makes a plan. `color`: the color encoding of the output. Errors: settings (the size; a backend that is not built
+/// Makes a plan. `color`: the colour encoding of the output. Errors: settings (the size; a backend that is not built
 /// in), resource.
 Result<std::unique_ptr<Blend>> make(const Geometry& geometry, const Color& color, Backend backend,
                                     Division division = Division::nearest);

@@ -8,7 +8,7 @@
 //   over_opaque          over and add by the pixel's alpha, over an opaque background
 //   over_pixels          over and add by the pixel's alpha, over a background with alpha
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math")  // vectorized
+#pragma GCC optimize("O3", "no-trapping-math")  // vectorised
 #endif
 #include "kernels/blend/cpu_in_place.hpp"
 
@@ -88,7 +88,7 @@ CUDAVISION_WIDE void over_opaque(const Layer& layer, Patch patch, int bit, unsig
   const auto bias = bias_255<std::uint16_t>(layer);
   patch.set = Word(255) << bit;
   patch.each_row([&](auto* s, auto* b, auto* d, int row_bytes) {
-    // The pixel's weight, repeated for each byte: loops over bytes vectorize better than loops over pixels.
+    // The pixel's weight, repeated for each byte: loops over bytes vectorise better than loops over pixels.
     std::uint8_t weights[1024];
     for (int left = row_bytes; left > 0;
          left -= int(sizeof weights), s += sizeof weights, b += sizeof weights, d += sizeof weights) {
@@ -109,8 +109,8 @@ template <Operator Op>
 void over_pixels(const Target& target, const Layer& layer, const Patch& patch, int bit) {
   const Target to = target;
   Layer from = layer;
-  from.opaque_below = false;  // a constant: gcc does not vectorize a choice by a variable
-  // The three color bytes may be in any order, because all colors are treated alike.
+  from.opaque_below = false;  // a constant: gcc does not vectorise a choice by a variable
+  // The three colour bytes may be in any order, because all colours are treated alike.
   const int shifts[4] = {bit == 0 ? 8 : 0, bit == 0 ? 16 : 8, bit == 0 ? 24 : 16, bit};
   patch.each_row([&](auto* s, auto* b, auto* d, int bytes) {
 #pragma GCC ivdep

@@ -18,7 +18,7 @@
 // Each phase is the integer that lay_pixel() computes for that pixel, and the mean of four integers is exact in
 // float32, so the bits equal those of the general path (cpu_rows.cpp).
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3")  // vectorized
+#pragma GCC optimize("O3")  // vectorised
 #endif
 #include <algorithm>
 #include <array>

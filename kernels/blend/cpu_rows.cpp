@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A row of a layer goes through these steps, each of which is a loop that the compiler vectorizes:
+// A row of a layer goes through these steps, each of which is a loop that the compiler vectorises:
 //
 //   load_row   stored samples → float32, scaled vertically and then horizontally
 //   weigh      → the key's weight of each pixel
@@ -8,7 +8,7 @@
 //
 // After the last layer, write() rounds and stores the row. A chroma sample is the mean of the pixels that share it.
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math")  // vectorized
+#pragma GCC optimize("O3", "no-trapping-math")  // vectorised
 #endif
 #include "kernels/blend/cpu_rows.hpp"
 
@@ -51,9 +51,9 @@ void load_row(const Layer& layer, const ChannelView& channel, const std::vector<
 
 // ---- One row of a layer ---------------------------------------------------------------------------------------------
 // The loops below use local copies of values that they do not change. The compiler then knows that no store changes
-// them, and vectorizes.
+// them, and vectorises.
 
-/// The color of the key: the first pixel of the picture.
+/// The colour of the key: the first pixel of the picture.
 void read_first(const Layer& layer, float (&key)[3]) {
   float first[3] = {layer.neutral, layer.neutral, layer.neutral};
   for (int c = 0; c < 3; ++c)
@@ -91,7 +91,7 @@ void lay_row(const Target& target, const Layer& layer, int count, const Row& wei
   const Target to = target;
   const auto each = [&](bool opaque_below) {
     Layer from = layer;
-    from.opaque_below = opaque_below;  // a constant: gcc does not vectorize a choice by a variable
+    from.opaque_below = opaque_below;  // a constant: gcc does not vectorise a choice by a variable
 #pragma GCC ivdep
     for (int i = 0; i < count; ++i) {
       const float source[4] = {s[0][i], s[1][i], s[2][i], s[3][i]};

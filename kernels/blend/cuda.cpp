@@ -22,7 +22,7 @@
 //   another block shape      cuda_tuning.hpp; make_grid() in cuda_schedule.cpp, set_tiles() in cuda_parts.cpp
 //   which kernel runs        schedule_pair() and schedule_compose() in cuda_schedule.cpp, kind_of() in cuda_parts.cpp,
 //                            is_direct() in resolve.cpp and cuda_visible.cuh
-//   colors and ranges        kernels/core/color.cpp
+//   colours and ranges       kernels/core/color.cpp
 #include "kernels/blend/arithmetic.hpp"
 #include "kernels/blend/cuda_launch.hpp"
 #include "kernels/cuda/device.hpp"

@@ -29,7 +29,7 @@
 namespace cudavision::blend {
 namespace {
 
-/// Composes up to N layers. Channels: 1 for gray output, 3 for colors, 4 with alpha.
+/// Composes up to N layers. Channels: 1 for gray output, 3 for colours, 4 with alpha.
 template <int N, int Channels>
 __global__ void __launch_bounds__(32 * warps, Channels == 4 ? tuning.alpha_blocks : tuning.opaque_blocks)
     compose_tiles(const __grid_constant__ ComposeParams<N> p) {

@@ -3,7 +3,7 @@
 //
 //          columns 0 … 31        columns 32 … 63
 //   row 0  lane 0, 1 … 31        lane 0, 1 … 31       A thread has `columns` × `rows` pixels. Its columns are 32 apart,
-//   row 1  lane 0, 1 … 31        lane 0, 1 … 31       so that the lanes of a warp access neighboring samples.
+//   row 1  lane 0, 1 … 31        lane 0, 1 … 31       so that the lanes of a warp access neighbouring samples.
 #pragma once
 
 #include "kernels/blend/arithmetic.hpp"

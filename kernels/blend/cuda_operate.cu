@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(tuning.operate_threads, tuning.operate_pixel_b
   if (y >= plane.rows || x >= plane.row_bytes) return;
   Chunk above, below;
   load_chunks(plane, x, y, above, below);
-  constexpr int first = Fourth == 0 ? 1 : 0;  // the first color byte
+  constexpr int first = Fourth == 0 ? 1 : 0;  // the first colour byte
   constexpr uint32_t fourth = 255u << 8 * Fourth;
   Chunk out;
 #pragma unroll

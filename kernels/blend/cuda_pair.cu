@@ -94,7 +94,7 @@ __device__ __forceinline__ uint32_t mixed_pixel(const PairJob& job, uint32_t s, 
   if constexpr (Mix == PixelMix::over) {
     const float over = whole(number(s, Fourth) * job.weight * k),
                 rest = whole(number(d, Fourth) * (max - over) * (1 / max));
-    const float sum = over + rest, share = __fdividef(over, sum);  // share: weight of the upper pixel's color
+    const float sum = over + rest, share = __fdividef(over, sum);  // share: weight of the upper pixel's colour
     float bytes[4];
 #pragma unroll
     for (int b = 0; b < 4; ++b)
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_pixels(const __grid_c
   const int y = index / plane.chunks, x = (index - y * plane.chunks) * 16;
   Chunk above, below;
   load_chunks(plane, x, y, above, below);
-  constexpr int first = Fourth == 0 ? 1 : 0;  // the first color byte
+  constexpr int first = Fourth == 0 ? 1 : 0;  // the first colour byte
   float key[3] = {};
   if constexpr (Keyed) {
 #pragma unroll

@@ -94,12 +94,12 @@ struct PairJob {
   int total;     ///< number of threads with work: one for each chunk
   float weight;  ///< weight of the upper picture
   bool swapped;  ///< Cr before Cb
-  Layer layer;   ///< the upper picture; for pixels of four bytes, `key` has the order of the color bytes in the pixel
+  Layer layer;   ///< the upper picture; for pixels of four bytes, `key` has the order of the colour bytes in the pixel
 };
 
 /// How pixels of four bytes are mixed. One byte is alpha or padding.
 enum class PixelMix {
-  all,             ///< average: alpha is mixed like a color
+  all,             ///< average: alpha is mixed like a colour
   padded,          ///< format without alpha
   padded_down,     ///< format without alpha, rounded down: over
   source,          ///< the key chooses the upper or the lower pixel
@@ -124,7 +124,7 @@ struct PairLaunch {
   PairJob job;
 };
 
-/// The launch for a frame that shows two pictures with the output's 8-bit format, colors and size, of which the lower
+/// The launch for a frame that shows two pictures with the output's 8-bit format, colours and size, of which the lower
 /// one is unchanged, or only one such picture. No value for other frames, which compose_tiles composes.
 std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& target,
                                         const std::vector<Layer>& layers);

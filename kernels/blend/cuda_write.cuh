@@ -40,7 +40,7 @@ __device__ __forceinline__ void write_packed(const Target& target, const Limits&
 }
 
 /// Writes the mean of the pixels that share a chroma sample. It adds two numbers at a time: first down, then across.
-/// Neighboring lanes hold the other columns.
+/// Neighbouring lanes hold the other columns.
 template <typename T>
 __device__ __forceinline__ void write_chroma(const Target& target, const Limits& limits, const int (&x)[columns],
                                              const int (&y)[rows], const Samples& d) {

@@ -72,7 +72,7 @@ struct LayerPicture {
   Rect visible;             ///< the part of `place` inside the output; never empty
   Axis across[2], down[2];  ///< [0]: full-size planes, [1]: subsampled planes
   float opacity;            ///< factor for the pad's own alpha; `average`: weight of the sample
-  /// Added to colors and to alpha before they are rounded: 0, or down_bias to round down.
+  /// Added to colours and to alpha before they are rounded: 0, or down_bias to round down.
   float color_bias, alpha_bias;
   Format format;
   std::uint8_t sample_bytes, shift;
@@ -81,7 +81,7 @@ struct LayerPicture {
   bool opaque_below;  ///< whether the picture below counts as opaque
   bool hides;         ///< whether the layer hides everything below it
   bool copies;        ///< whether it hides, and its stored samples equal the output's
-  /// Whether it has 8-bit samples in the output's format and colors, to be laid over composed bytes.
+  /// Whether it has 8-bit samples in the output's format and colours, to be laid over composed bytes.
   bool direct;
   bool even_edges;  ///< whether the edges of `visible` lie between chroma samples of the output, or at its sides
 };
@@ -90,9 +90,9 @@ struct LayerPicture {
 struct Layer : LayerPicture {
   Matrix to_target;             ///< matrix to samples of the output
   Matrix to_key;                ///< matrix to R'G'B' of 0–255
-  float key[3];                 ///< the key's color as R'G'B' of 0–255
+  float key[3];                 ///< the key's colour as R'G'B' of 0–255
   float key_scale, key_offset;  ///< the key's weight is distance · scale − offset, clamped to 0–1
-  float rounding;         ///< round_bias if alpha and colors are rounded after each pad, as in compositor; otherwise 0
+  float rounding;         ///< round_bias if alpha and colours are rounded after each pad, as in compositor; otherwise 0
   float alpha_scale;      ///< factor from the pad's alpha to the output's alpha
   float neutral, opaque;  ///< samples that replace missing chroma and missing alpha
   Operator op;
@@ -113,7 +113,7 @@ struct Target {
   bool gray, alpha;
   float max, per_max;       ///< the largest sample, and 1 / max
   Matrix to_rgb, from_rgb;  ///< matrices between samples and R'G'B' of 0–1
-  /// Checker: the color of every second square; equal to background without a checker.
+  /// Checker: the colour of every second square; equal to background without a checker.
   float background[4], checker[4];
 };
 

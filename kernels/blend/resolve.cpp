@@ -73,7 +73,7 @@ Axis find_axis(Sampling sampling, int place, int begin, int crop, int shift) {
     axis.per = float(std::ldexp(double(place) / crop, shift));
     return axis;
   }
-  axis.start += rounded_up(crop, std::int64_t(2) * place);  // the center of the first pixel
+  axis.start += rounded_up(crop, std::int64_t(2) * place);  // the centre of the first pixel
   if (sampling != Sampling::point && crop != place) {
     axis.start -= std::int64_t(1) << 31;
     axis.weight = 0x1p-24f;
@@ -138,7 +138,7 @@ bool is_direct(const FormatInfo& format, const Target& target, const Layer& laye
   return true;
 }
 
-/// Sets the remaining fields, which depend on operator and alpha. Sampling and colors are already set.
+/// Sets the remaining fields, which depend on operator and alpha. Sampling and colours are already set.
 void set_blending(const Pad& pad, const ColorCoding& out, const Target& target, Division division, Layer& layer) {
   const bool average = pad.op == Operator::average, source = pad.op == Operator::source;
   const bool over = pad.op == Operator::over || pad.op == Operator::add;
@@ -148,8 +148,8 @@ void set_blending(const Pad& pad, const ColorCoding& out, const Target& target, 
   layer.opacity = average || pad.alpha == 1 ? float(pad.alpha)
                                             : float(steps / (target.alpha || source ? target.max : target.max + 1));
   if (out.format.depth == 8 && !soft(pad.key)) {
-    // compositor divides colors by 255 only over an opaque background and in formats with alpha;
-    // it rounds other colors down.
+    // compositor divides colours by 255 only over an opaque background and in formats with alpha;
+    // it rounds other colours down.
     layer.rounding = round_bias;
     layer.alpha_bias = division == Division::nearest ? 0 : down_bias;
     layer.color_bias = target.alpha && opaque ? layer.alpha_bias : down_bias;

@@ -33,7 +33,7 @@ Result<KernelSize> resolve_size(const Params& params) {
     if (width * height != count)
       return Status::settings(
           "weights has " + std::to_string(count) +
-          " values: without kernel-width and kernel-height that must be a square number (1, 4, 9, … " +
+          " values: without kernel-width and kernel-height, the number must be a square (1, 4, 9, … " +
           std::to_string(max_side * max_side) + ")");
   } else if (width == 0 || height == 0) {
     const int known = std::max(width, height);

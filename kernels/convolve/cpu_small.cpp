@@ -4,7 +4,7 @@
 //   rows y, y+1, y+2 of the window   u8  → Σ column · samples  → down     (s16; two pixels more than the piece)
 //   down                             s16 → Σ row · down, offsets, |v|     → the row of the result (u8, saturated)
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3")  // vectorized
+#pragma GCC optimize("O3")  // vectorised
 #endif
 #include "kernels/convolve/cpu_small.hpp"
 

@@ -206,7 +206,7 @@ __device__ __noinline__ void store_any(const MatrixJob& job, int mask, int x, in
 }
 
 /// Scales and writes the sums of a warp. (x, y): its first result; `source`: that pixel in the tile. `first`: whether
-/// to write copied channels too.
+/// to also write copied channels.
 template <int C, int N, int R>
 __device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& picker, bool first,
                                       const float (&sums)[N][R][4], int x, int y, const unsigned char* source,

@@ -50,7 +50,7 @@ struct Tuning {
   /// The largest number of rows of samples in a block.
   int strip_most_rows = 256;  // sweep: 64 128 256
   /// Blocks at the sides have fewer rows by this factor: they take longer and must not finish last. With 1 and 2: RGBA
-  /// 3 × 3 82.7 and 75.2 µs, GRAY8 7 × 7 26.7 and 28.6. If they are as high as the other blocks and start among them,
+  /// 3 × 3 82.7 and 75.2 µs, GRAY8 7 × 7 26.7 and 28.6. If they are as tall as the other blocks and start among them,
   /// sharpen with border=fill takes 29.5 instead of 21.2 µs.
   int strip_edge_share = 2;  // sweep: 1 2 3
   /// Blocks at the sides are shortened only if they keep at least this many rows of samples. In shorter blocks, rows

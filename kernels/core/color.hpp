@@ -17,7 +17,7 @@ struct Affine {
 /// A map that multiplies the three numbers by a, b and c.
 Affine diagonal(double a, double b, double c);
 
-/// How the three color samples of a format encode numbers: number = (sample − offset) / scale. R', G', B' and luma are
+/// How the three colour samples of a format encode numbers: number = (sample − offset) / scale. R', G', B' and luma are
 /// 0–1, chroma is −½ to ½. The components are R, G, B or Y, Cb, Cr; for gray, Cb and Cr are not stored and are neutral.
 struct ColorCoding {
   /// `matrix` is not used for RGB. `limited`: luma and RGB use 16–235 and chroma 16–240, in steps of 2^(depth − 8);

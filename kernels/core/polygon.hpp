@@ -32,7 +32,7 @@ bool crosses_itself(const Polygon& polygon);
 
 /// Whether the centre of pixel (x, y) is in the polygon, that is, whether a ray from the centre crosses the edges an
 /// odd number of times. A centre on an edge belongs to the area right of the edge (no centre is on a horizontal edge).
-/// So polygons with a common edge share no pixel and leave no pixel out.
+/// So polygons with a common edge share no pixel and omit none.
 bool contains(const Polygon& polygon, int x, int y);
 
 /// The pixels [begin, end) of a row.

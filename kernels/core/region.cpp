@@ -73,7 +73,7 @@ std::vector<Span> uncovered(const std::vector<Span>& covered, int width) {
   return left;
 }
 
-/// Cuts the grid into bands of rows, and each band into spans. Equal neighboring bands are merged.
+/// Cuts the grid into bands of rows, and each band into spans. Equal neighbouring bands are merged.
 void cut(const Cover& cover, std::vector<Rect>& pieces) {
   const std::vector<int> edges = cover.edges();
   std::vector<Span> above;

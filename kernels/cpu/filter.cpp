@@ -15,7 +15,7 @@ namespace cudavision::cpu {
 namespace {
 
 /// Samples of a strip. With 2^18, the 32-bit sums of a strip take about 1 MiB. The time of Sobel on 1080p differs by
-/// less than 10 % from 2^16 to 2^19. Smaller strips are slower, because neighboring strips read some rows twice.
+/// less than 10 % from 2^16 to 2^19. Smaller strips are slower, because neighbouring strips read some rows twice.
 constexpr int strip_samples = 1 << 18;
 
 bool short_rows(const cv::Mat& mat) { return mat.step[0] < mat.cols * mat.elemSize(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math")  // vectorizes the loops
+#pragma GCC optimize("O3", "no-trapping-math")  // vectorises the loops
 #endif
 #include "kernels/cpu/rows.hpp"
 

@@ -72,7 +72,7 @@ __device__ __forceinline__ void mma(float (&d)[4], std::uint32_t a0, std::uint32
       : "r"(a0), "r"(a1), "r"(b), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
 
-/// The same product in half precision; results are half precision too.
+/// The same product in half precision; results also have half precision.
 __device__ __forceinline__ void mma(std::uint32_t (&d)[2], std::uint32_t a0, std::uint32_t a1, std::uint32_t b,
                                     const std::uint32_t (&c)[2]) {
   asm("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3}, {%4}, {%5,%6};"

@@ -141,7 +141,7 @@ struct RowRing {
     return job.unit == 16 && (Source::plain_sides || !has_sides()) && (inside || has_near_rows());
   }
 
-  /// Makes the map of the sides. All threads call it and synchronize before fill(). An entry is a column of the tile,
+  /// Makes the map of the sides. All threads call it and synchronise before fill(). An entry is a column of the tile,
   /// `outside` + a byte of the picture's row, or the complement of a border value.
   __device__ __forceinline__ void make_map() const {
 #pragma unroll 1

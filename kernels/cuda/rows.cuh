@@ -2,7 +2,7 @@
 // How kernels read and write the pixels of a channel set: formats, borders, alignment, rectangles. Kernels only
 // compute.
 //
-// A quad is four neighboring pixels whose first x is a multiple of 4. In memory its channels are interleaved; in
+// A quad is four neighbouring pixels whose first x is a multiple of 4. In memory its channels are interleaved; in
 // registers it is held as planar words, one channel after the other. For RGB of 8 bits (T = uint8_t, C = 3), byte 0 is
 // the lowest byte of a word:
 //
@@ -46,8 +46,8 @@ struct SetView {
   std::uint16_t border_value[4] = {};  ///< border value of each channel
 };
 
-/// The samples of a quad as planar words: word[c][k] holds 4 / sizeof(T) neighboring samples of channel c, the leftmost
-/// one in the lowest bits.
+/// The samples of a quad as planar words: word[c][k] holds 4 / sizeof(T) neighbouring samples of channel c, the
+/// leftmost one in the lowest bits.
 template <typename T, int C>
 struct Quad {
   std::uint32_t word[C][sizeof(T)];

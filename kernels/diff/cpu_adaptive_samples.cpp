@@ -171,7 +171,7 @@ CUDAVISION_INLINE void store_row(const Job& job, int y, int first, const std::ve
     for (int x = first; x < width; ++x) store(Lanes<float, 1>(0.0f), x);
 }
 
-/// Initializes the means with row y of the frame.
+/// Initialises the means with row y of the frame.
 template <int N>
 CUDAVISION_INLINE void begin_row(const Job& job, int y) {
   for (int c = 0; c < job.channels; ++c)

@@ -86,7 +86,7 @@ struct StripWork : StripSource<channels, N> {
     const Rates limits = rates;
     const int width = job.width, pixels_down = count_along(2, y, job.height);
     const Int down(pixels_down);
-    // 16-bit sums are enough to recognize most pixels as noise. They are exact if each of the five summands is small. A
+    // 16-bit sums are enough to recognise most pixels as noise. They are exact if each of the five summands is small. A
     // limit that needs more bits is lowered, so that the exact sums decide.
     constexpr int most_sum = 65535 / 5;
     using Sums = Lanes<std::uint16_t, 2 * N>;

@@ -183,7 +183,7 @@ Mixture<C> mixture_of(const Row& row, std::size_t group, int lane, int count) {
   return mixture;
 }
 
-/// A row of values of a chunk. Loops over whole chunks have a constant length, so the compiler vectorizes them.
+/// A row of values of a chunk. Loops over whole chunks have a constant length, so the compiler vectorises them.
 template <typename T>
 struct alignas(64) Values {
   T at[chunk];

@@ -124,7 +124,7 @@ class LinkedRuns {
     constexpr std::uint32_t least = 10;  // pixels
     return structure.same >= least && 2 * structure.same >= 3 * structure.other;
   }
-  /// Like is_light(), but beyond doubt, so that fewer pixels are enough.
+  /// Like is_light(), but only if there is no doubt, so that fewer pixels are enough.
   static bool is_clearly_light(const Structure& structure) {
     constexpr std::uint32_t least = 4;  // pixels
     return structure.same >= least && structure.same >= 4 * structure.other;

@@ -25,7 +25,7 @@ Status Sequence::run(const Image& src, const Image& dst, Queue queue) {
   frame.number = number_;
   frame.compared = number_ >= (previous ? std::uint64_t(params.interval) : 1);
   frame.slot = int(ticket_ % std::uint64_t(params.in_flight));
-  // The frames go round the ring: this frame replaces the frame that is `interval` frames older.
+  // The ring is used cyclically: this frame replaces the frame that is `interval` frames older.
   const Image* const place = plan_.has_background() ? nullptr : &ring_[previous ? number_ % ring_.size() : 0];
   if (place && (frame.compared || plan_.has_model())) frame.reference = *place;
   if (previous || (plan_.keeps_first() && number_ == 0)) frame.keep = *place;

@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_residen
   const bool sides = rows.has_sides();
   if (sides) rows.make_map();
   const Bands<T> bands{memory + layout.bands, Strip::groups_across, GY};
-  bands.fill(params, set, Strip::element_bytes);  // synchronizes the block
+  bands.fill(params, set, Strip::element_bytes);  // synchronises the block
   cuda::wait_for_previous();
 #pragma unroll
   for (int i = 0; i < ahead; ++i) {

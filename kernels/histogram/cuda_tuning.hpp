@@ -37,8 +37,8 @@ struct Tuning {
   /// The threads of a block of the sharpness kernel, and its blocks per multiprocessor. Not measured.
   int sharpness_threads = 256;  // sweep: 128 256 512
   int sharpness_blocks = 4;     // sweep: 2 4 8
-  /// The rows of a tile of the sharpness kernel. Low tiles keep all warps busy with small frames; high tiles read fewer
-  /// rows twice. Not measured.
+  /// The rows of a tile of the sharpness kernel. Short tiles keep all warps busy with small frames; tall tiles read
+  /// fewer rows twice. Not measured.
   int sharpness_min_rows = 4;   // sweep: 2 4 8
   int sharpness_max_rows = 16;  // sweep: 8 16 32
 

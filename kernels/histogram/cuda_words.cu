@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
     const Rect rect = job.share.rects[r];
     const auto load = [&](int x, int y, Held& held) { load_chunk(rows, x, y, held); };
     const auto work = [&](const Held& held, int, int, unsigned callers) {
-      // Atomics of a warp at one address would be serialized. If all samples of a warp are equal, one lane adds them.
+      // Atomics of a warp at one address would be serialised. If all samples of a warp are equal, one lane adds them.
       bool equal = held.word[0] == __byte_perm(held.word[0], 0, 0x1032);
 #pragma unroll
       for (int i = 1; i < Held::words; ++i) equal = equal && held.word[i] == held.word[0];

@@ -2,8 +2,8 @@
 // Box mean, threshold and deviation on CUDA: chooses the kernels for a plan, and owns their memory. All channel sets of
 // a plan use the same class.
 //
-//   CudaWindows   planes of 8 bits, windows of up to 257 rows   1 launch, 2 for high windows    cuda_windows.cu
-//   CudaLines     other formats and higher windows              a launch for each channel set   cuda_lines_kernel.cuh
+//   CudaWindows   planes of 8 bits, windows of up to 257 rows   1 launch, 2 for tall windows    cuda_windows.cu
+//   CudaLines     other formats and taller windows              a launch for each channel set   cuda_lines_kernel.cuh
 //   CudaTables    cases that the others cannot: windows too wide, sums too large, high           cuda_tables.cu
 //                 windows of small frames, deviations of 16 bits; from tables of the frame
 #include <algorithm>
@@ -114,7 +114,7 @@ class CudaLines final : public cuda::CudaFilter {
     return shape;
   }
 
-  /// Whether all sets of the plan have kernels and narrow enough windows, and the frame is large enough for high
+  /// Whether all sets of the plan have kernels and narrow enough windows, and the frame is large enough for tall
   /// windows.
   static bool supports(const Plan& plan, const cuda::Device& device) {
     const FormatInfo& format = info(plan.geometry.format);

@@ -18,7 +18,7 @@ LineKernels kernels_for() {
   return {reinterpret_cast<const void*>(running_sums<S>), reinterpret_cast<const void*>(lines<S, Sum>)};
 }
 
-/// The kernels of each operation for interleaved bytes: colors, and one sample of two.
+/// The kernels of each operation for interleaved bytes: colours, and one sample of two.
 template <Operation operation>
 LineKernels kernels_for_bytes(const LineShape& shape) {
   if (shape.channels == 2) return kernels_for<operation, u8, 2, 1, u32>();

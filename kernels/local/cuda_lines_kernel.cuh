@@ -11,7 +11,7 @@
 //   2. write_rows:          a warp has a segment of a row of the batch. It computes the window sums of 32 × 8 pixels of
 //                           each line at a time (cuda_sliding.cuh) and converts them to results → the picture
 //
-//   The first column sums of a block are sums of 2 r rows. For high windows, the kernel running_sums, launched first,
+//   The first column sums of a block are sums of 2 r rows. For tall windows, the kernel running_sums, launched first,
 //   stores running column sums after every 16 rows. They start from zero every 64 rows (a band). A block adds whole
 //   bands, the parts of two bands, and a few rows.
 //

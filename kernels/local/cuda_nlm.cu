@@ -128,7 +128,7 @@ class CudaNlm final : public cuda::CudaFilter {
       const Plan::Radius &radius = plan_.radius[s], &search = plan_.search[s];
       blocks_[s] = make_nlm_block(radius.x, radius.y, search.x, search.y, std::size_t(limit));
       if (blocks_[s].warps_x == 0)
-        return Status::settings("radius and search-radius are more than the device's shared memory holds");
+        return Status::settings("radius and search-radius need more shared memory than the device has");
       if (Status status = cuda::load_kernel(kernel(s), "cannot load the kernel for non-local means", limit);
           !status.ok())
         return status;

@@ -32,7 +32,7 @@ struct Tuning {
   /// box-mean-r15 8K, µs, GRAY16 / RGBA: 128 threads 110 / 362, 256 threads 105 / 365. The share is not measured.
   int line_threads = 128;  // sweep: 128 256
   int line_eighths = 7;    // sweep: 6 7
-  /// For smaller pictures, high windows are computed from tables. NV12, radius 500: 1080p 33 µs from tables, 54 µs from
+  /// For smaller pictures, tall windows are computed from tables. NV12, radius 500: 1080p 33 µs from tables, 54 µs from
   /// column sums; 8K 401 and 185 µs.
   int least_high_pixels = 1 << 22;
   /// The largest number of rows whose column sums are in shared memory at once. box-mean-r15 8K, µs, GRAY16 / RGBA: 4

@@ -17,7 +17,7 @@
 //
 //   The first rows of the next batch are loaded before step 2, and arrive during it.
 //
-//   The first column sums of a block are sums of 2 r + 1 rows, which would take long for high windows. So the kernel
+//   The first column sums of a block are sums of 2 r + 1 rows, which would take long for tall windows. So the kernel
 //   column_sums, launched first, stores the sums of intervals of rows. A block then adds up whole intervals, and the
 //   rows between these and the ends of its first window.
 //

@@ -60,8 +60,8 @@ class Tracker {
   /// Updates with the next frame, which has these regions of these cells. `moment.now` is not earlier than the last
   /// frame. changes: whether the camera or the light changed in this frame.
   void advance(const diff::MotionRegions& found, const diff::Cells& cells, const Moment& moment, bool changes = false);
-  /// Tells the tracker that no frame came until `now`, which follows the last frame. Objects that were not seen in the
-  /// last frame leave when their hold is over, and objects that were outside a zone leave it. Other objects stay,
+  /// Tells the tracker that no frame arrived before `now`, which follows the last frame. Objects that were not seen in
+  /// the last frame leave when their hold is over, and objects that were outside a zone leave it. Other objects stay,
   /// because nothing shows that they moved.
   void passed(std::uint64_t now);
   /// Ends a run of frames: no objects remain.

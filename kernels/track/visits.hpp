@@ -91,8 +91,8 @@ class Visits {
   void seen(const Visitor& visitor, const VisitRules& rules, const Moment& moment, std::vector<ObjectEvent>& events);
   /// Updates with a frame in which the object is not seen.
   void unseen(const Visitor& visitor, const VisitRules& rules, const Moment& moment, std::vector<ObjectEvent>& events);
-  /// Called if no frame came between the last frame, at `frame`, and `now`. Ends the visits that would end with a frame
-  /// in which the object is in its last position.
+  /// Called if no frame arrived between the last frame, at `frame`, and `now`. Ends the visits that would end with a
+  /// frame in which the object is in its last position.
   void passed(const Visitor& visitor, const VisitRules& rules, std::uint64_t frame, std::uint64_t now,
               std::vector<ObjectEvent>& events);
   /// Ends all visits.

@@ -417,7 +417,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--backend', choices=['cuda', 'cpu'], default='cuda')
     parser.add_argument('--plugin', help='folder of libgstcudavision.so')
-    parser.add_argument('--frames', type=int, help='frames in each pipeline (as many as take half a second, '
+    parser.add_argument('--frames', type=int, help='frames in each pipeline (enough for half a second, '
                         'at least 2000 on CUDA and 100 on the CPU)')
     parser.add_argument('--turns', type=int, default=3)
     parser.add_argument('--json', help='file to write')

@@ -341,7 +341,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("clip", nargs="?")
     parser.add_argument("--cameras", default="1,4")
-    parser.add_argument("--width", default=1920, type=int, help="of the frames, a multiple of 32")
+    parser.add_argument("--width", default=1920, type=int, help="width of the frames, a multiple of 32 (1920)")
     parser.add_argument("--seconds", default=30, type=int)
     parser.add_argument("--decode")
     parser.add_argument("--serve", nargs=3)

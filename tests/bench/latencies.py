@@ -109,7 +109,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("clip", nargs="?")
     parser.add_argument("--cameras", default=16, type=int)
-    parser.add_argument("--width", default=1920, type=int, help="of the frames of the cameras, a multiple of 32")
+    parser.add_argument("--width", default=1920, type=int, help="width of the cameras' frames, a multiple of 32 (1920)")
     parser.add_argument("--seconds", default=3600, type=int)
     parser.add_argument("--only", choices=("elements", "service"))
     parser.add_argument("--timing",

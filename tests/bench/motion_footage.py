@@ -235,8 +235,8 @@ def name_of(folder):
 
 
 def find(folders, rate):
-    """All footage in the folders and below. rate: frames per second of pictures without a rate. Raises Failure if a
-    layout is invalid, or if there is no footage."""
+    """All footage in the folders and their subfolders. rate: frames per second of pictures without a rate. Raises
+    Failure if a layout is invalid, or if there is no footage."""
     clips, found, tables = {}, [], []
     for top in folders:
         if not os.path.isdir(top):

@@ -5,7 +5,7 @@
   motion_real.py FOLDER… [--preset=outdoor,indoor,…] [--properties="…"]… [--backend=cpu|cuda] [--only=NAME,…]
                  [--peers=NAME,…] [--rate=25] [--starts=FRAME,… --frames=250] [--markdown=FILE] [--json=FILE]
 
-Footage is found in the folders and below them:
+The program finds footage in the folders and their subfolders:
   CDnet       input/, groundtruth/, ROI.bmp or ROI.jpg, temporalROI.txt
   Wallflower  frames and one hand_segmented_NUMBER.bmp
   MOT         NAME.gt.txt for the clip NAME.avi, in any of the folders; gt.txt beside a clip; gt/gt.txt beside img1/

@@ -31,7 +31,7 @@ class Failure(Exception):
 
 
 def need_plugin():
-    """Initializes GStreamer. Ends the program with status 77 if cudadiff is missing."""
+    """Initialises GStreamer. Ends the program with status 77 if cudadiff is missing."""
     Gst.init(None)
     if not Gst.ElementFactory.find('cudadiff'):
         print('skipped: the element cudadiff is not there; set GST_PLUGIN_PATH', file=sys.stderr)

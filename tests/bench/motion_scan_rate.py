@@ -7,7 +7,7 @@ one thread each. The same is measured with cudadiff after the decoder. Then moti
 the frames per second of decoding and of the scan, without their start and end, and their ratio; the processor time of
 all three, which depends less on other work on the machine, and its ratios; and the seconds of the scan with Ray's start
 and end. The best of RUNS counts. Run it with a Python that has Ray, see examples/motion-scan/README.md. GST_PLUGIN_PATH
-must lead to the plugin. Exit status: 0; 1 if something failed; 77 if something is missing.
+must point to the plugin. Exit status: 0; 1 if something failed; 77 if something is missing.
 """
 import argparse
 import importlib.util

@@ -234,7 +234,7 @@ void polls_while_an_object_is_busy() {
   expect(polls == 0, "an object that is not busy is not polled");
   for (int expected : {3, 4}) {
     polled.wake();
-    expect(comes_true([&] { return polls == expected; }), "a busy object is polled until it is not busy any more");
+    expect(comes_true([&] { return polls == expected; }), "a busy object is polled until it is no longer busy");
   }
   g_usleep(50'000);
   expect(polls == 4, "and no longer");

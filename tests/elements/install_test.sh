@@ -44,7 +44,7 @@ done
 module=$(find "$target" -path '*/cudavision/__init__.py')
 expected=$(PYTHONPATH=${module%/cudavision/__init__.py} PYTHONDONTWRITEBYTECODE=1 python3 -m cudavision path)
 [[ $expected == "$folder" ]] || { echo "the Python module finds the plugin in $expected"; exit 1; }
-gst-inspect-1.0 --exists cudablend || { echo "gst-inspect-1.0 --exists says no: the plugin's version"; exit 1; }
+gst-inspect-1.0 --exists cudablend || { echo "gst-inspect-1.0 --exists does not accept the plugin's version"; exit 1; }
 version=$("$meson" introspect "$build" --projectinfo |
   python3 -c 'import json, sys; print(json.load(sys.stdin)["version"])')
 grep -q " Version .*-cudavision-$version$" "$target/inspect"

@@ -440,7 +440,7 @@ class Usage(Clips):
             said = self.failure(argument, status=2)
             self.assertEqual(re.sub(r"'(motions|visits)'", r"\1", said), text)  # Python 3.13 omits these quotes
         self.assertEqual(self.failure("a.mp4", "--clip=rtsp://b", status=1),
-                         "several inputs must be files or folders, and rtsp://b is none")
+                         "several inputs must be files or folders, and rtsp://b is neither")
 
     def test_what_is_no_clip_leaves_nothing(self):
         (self.folder / "a ü.mp4").write_bytes(bytes(range(1, 200)) * 40)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Shared by the tests of the programs in examples/, whose modules become importable. Ends a test with status 77 if a
-module is missing."""
+"""The tests of the programs in examples/ share this module. It makes the programs' modules importable, and ends a test
+with status 77 if a module is missing."""
 import csv
 import json
 import os
@@ -28,7 +28,7 @@ common.Gst.init(None)
 
 
 def use(program):
-    """Makes the modules of the program in this folder importable, too."""
+    """Also makes the modules of the program in this folder importable."""
     sys.path.insert(1, str(EXAMPLES / program))
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests that the files of a recorder become one recording with one time line. Exit status 77 without the bindings of
+"""Tests that the files of a recorder become one recording with one timeline. Exit status 77 without the bindings of
 GStreamer, NumPy or the encoders."""
 import datetime
 import os
@@ -210,7 +210,7 @@ class Scan(Recordings):
 
 class Clocks(Recordings):
     def test_a_clock_that_is_set_back(self):
-        """The order in which files were written decides. The time line continues."""
+        """The order in which files were written decides. The timeline continues."""
         visits = [(17, 23)]
         names = "13-05-00", "13-05-10", "13-04-55", "13-05-05"
         for number, name in enumerate(names):

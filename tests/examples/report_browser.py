@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Opens a report of examples/motion-report in a headless Chromium.
 
-The video must play, and seek by clicks on the time line and on an event, and by keys. Boxes, tracks, the tint, the heat
+The video must play, and seek by clicks on the timeline and on an event, and by keys. Boxes, tracks, the tint, the heat
 map and the histogram are drawn over it and can be switched off. Events can be filtered and zones drawn. The console
 stays empty, and nothing is loaded from elsewhere. The page fits a phone, and has a dark mode. A page with an hour of
 invented data also works.
@@ -84,7 +84,7 @@ class Report:
     def check_playing(self):
         self.video("play()")
         until(lambda: self.video("currentTime") > 0.5, "the video plays")
-        until(lambda: float(self.find("#timeline").get_attribute("aria-valuenow")) > 0.5, "the time line follows")
+        until(lambda: float(self.find("#timeline").get_attribute("aria-valuenow")) > 0.5, "the timeline follows")
         self.video("pause()")
         assert self.video("error") is None and self.find("#message").text == ""
 
@@ -96,13 +96,13 @@ class Report:
             action = webdriver.ActionChains(self.browser)
             action.move_to_element_with_offset(timeline, round((share - 0.5) * timeline.size["width"]),
                                                0).click().perform()
-            self.expect_time(share * 8, "a click on the time line")
+            self.expect_time(share * 8, "a click on the timeline")
         timeline.send_keys(Keys.ARROW_RIGHT)
         self.expect_time(3, "an arrow key")
-        self.find("h1").click()  # keys also work outside the time line
+        self.find("h1").click()  # keys also work outside the timeline
         self.browser.execute_script("document.activeElement.blur()")
         self.keys(Keys.ARROW_LEFT)
-        self.expect_time(2, "an arrow key outside of the time line")
+        self.expect_time(2, "an arrow key outside the timeline")
         card = self.find("#events .event")
         entered = next(one["entered"] for one in self.data()["objects"]
                        if f"object-{one['id']}" == card.get_attribute("data-key"))

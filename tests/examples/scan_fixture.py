@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Shared by the tests of examples/motion-scan: clips, and a folder for each test."""
+"""The tests of examples/motion-scan share this module: clips, and a folder for each test."""
 import os
 import pathlib
 

@@ -351,7 +351,7 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         running = [process for process, _ in clip_processes(scan.pid)]
         os.killpg(scan.pid, signal.SIGINT)
         _, err = self.finish(scan, 128 + signal.SIGINT)
-        self.assertIn("the same command goes on", err)
+        self.assertIn("the same command continues", err)
         self.wait_gone(running)
         rows = {row["clip"]: row["status"] for row in table("out/clips.parquet")}
         first = {path.name: path.stat().st_mtime_ns for path in self.folder.glob("out/results/*.json")}
@@ -377,5 +377,5 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         self.assertEqual([row["frames"] for row in table("out/clips.parquet")], [20 + number for number in range(8)])
         # Nothing is left: not even Ray is started.
         out, err = self.finish(self.start("clips", "--out=out"), 0)
-        self.assertIn("8 of 8 clips have a result already", err)
+        self.assertIn("8 of 8 clips already have a result", err)
         self.assertRegex(out, "analysed now +none")

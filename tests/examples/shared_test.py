@@ -173,7 +173,7 @@ class Names(unittest.TestCase):
                 self.assertTrue(hidden.startswith("Could not open ") and hidden.endswith(" for reading."), hidden)
         self.assertEqual(uris.hide("moved to https://you:secret@other/y?key=secret now", "http://host/x"),
                          "moved to https://other/y?key=*** now")
-        for text in ("there is no video in it", "no frame came for 10 s"):
+        for text in ("there is no video in it", "no frame arrived for 10 s"):
             self.assertEqual(uris.hide(text, "http://me@host/x?u=no&p=in"), text)
 
     def test_invalid_text(self):

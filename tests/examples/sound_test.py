@@ -182,7 +182,7 @@ class Sound(clips_test.Clips):
         said = clip_formats.left_out(facts)
         self.assertEqual(said, "sound is not included, because .mp4 cannot hold it: Siren")
         turned = dataclasses.replace(facts, turned=True)
-        self.assertEqual(clip_formats.left_out(turned), f"{said}; the clips are not turned, as players turn the file")
+        self.assertEqual(clip_formats.left_out(turned), f"{said}; the clips lack the rotation of the file")
         self.assertEqual(clip_formats.sounds_of(facts), list(facts.sounds[:1]))
         ((cut, _),) = self.cut(clip, (4.5, 5))
         self.assertEqual(self.sounds(cut), ["audio/mpeg,mpegversion=4"])

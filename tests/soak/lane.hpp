@@ -90,7 +90,7 @@ class Lane {
   /// beginning with a comma.
   void add_memory_filter(GstElement* filter, const std::string& fields = "");
   void ended() { ended_ = true; }
-  /// Until the next change of state ends, a flush may have met the change that another flush began.
+  /// Notes that a flush may have interrupted the change of state that another flush began. The next settle() reads it.
   void flushed_twice() { flushed_twice_ = true; }
   /// For a flush, or while the pipeline stops: new caps may meet pads that are already flushing, and basetransform and
   /// basesrc report that as "not negotiated". Messages during this time are not failures.

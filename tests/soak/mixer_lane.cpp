@@ -82,7 +82,7 @@ class MixerLane : public Lane, public Arrivals {
     scene.forced_from = G_MAXUINT64;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      for (; oldest_kept_ < low_; ++oldest_kept_) scenes_.pop_front();  // no frame may show these any more
+      for (; oldest_kept_ < low_; ++oldest_kept_) scenes_.pop_front();  // no later frame may show these
       scenes_.push_back(std::move(scene));
     }
     guint64 sent = 0;

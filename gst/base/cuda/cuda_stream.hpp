@@ -3,7 +3,7 @@
 //
 //   since 1.24  Memory has a stream. Work submitted to it is in order with the memory's writers and readers, in all
 //               elements.
-//   1.22        Memory has no stream, and elements pass on finished memory. Elements of this plugin, which recognize
+//   1.22        Memory has no stream, and elements pass on finished memory. Elements of this plugin, which recognise
 //               each other by handover_api() in allocation queries, pass on unfinished memory together with an event.
 #pragma once
 

@@ -39,10 +39,10 @@ class Stream {
   bool hold_up_next_writer(GstCudaMemory*) const { return false; }
   /// Readers keep references until they are done.
   void wait_for_readers(GstCudaMemory*) const {}
-  /// `taken`: the next element takes unfinished memory.
+  /// `taken`: the next element accepts unfinished memory.
   bool can_hand_over(bool taken) const { return taken; }
-  /// Passes on memory that the writer handed over to this element. If the next element does not take unfinished memory,
-  /// the host waits for the writer.
+  /// Passes on memory that the writer handed over to this element. If the next element does not accept unfinished
+  /// memory, the host waits for the writer.
   bool pass_on(GstCudaMemory* memory, bool taken) const {
     const CudaEvent* written = taken ? nullptr : written_event(memory);
     if (!written || written->query() == cudaSuccess) return true;
@@ -81,7 +81,7 @@ inline GType handover_api() {
   }();
   return type;
 }
-/// Adds to the answer to an allocation query that this element takes memory that the GPU is still writing.
+/// Adds to the answer to an allocation query that this element accepts memory that the GPU is still writing.
 inline void offer_handover(GstQuery* query) { gst_query_add_allocation_meta(query, handover_api(), nullptr); }
 /// Whether downstream added this to its answer.
 inline bool takes_handover(GstQuery* query) { return gst_query_find_allocation_meta(query, handover_api(), nullptr); }

@@ -64,8 +64,8 @@ class Gpu {
 
   /// Allocates a picture in device memory. Errors: resource.
   Result<std::shared_ptr<const Image>> allocate(const Geometry& geometry) const;
-  /// Page-locks the memory of a buffer in place if it has come several times. Call it before the buffer is mapped with
-  /// `access`.
+  /// Page-locks the memory of a buffer in place if it has arrived several times. Call it before the buffer is mapped
+  /// with `access`.
   void page_lock_recurring(GstBuffer* buffer, GstMapFlags access) const;
   /// Copies a frame to a picture of Staging, while kernels of earlier frames run. Later work of this frame waits for
   /// the copy. `host` must live until the copy is done: call wait_for_uploads() or keep_until_uploaded(). Errors:
@@ -102,7 +102,7 @@ class Gpu {
   bool hand_over(GstBuffer* buffer) const;
   /// Like hand_over(), for a device buffer that is pushed unchanged. May wait for the writer of the buffer.
   bool pass_on(GstBuffer* buffer) const;
-  /// Whether downstream is known to take device buffers before they are completely written.
+  /// Whether downstream is known to accept device buffers before they are completely written.
   bool may_hand_over() const;
   /// For inputs that are pushed on, before keep_inputs(): makes their next writers wait for the work submitted here, if
   /// GStreamer supports it (since 1.24). No reference is then needed, which would make the buffers read-only.
@@ -136,10 +136,10 @@ class Gpu {
   Owned<GstBuffer> new_device_frame(GstCaps* caps) const;
   /// Whether the pool of a neighbour allocates in our context. If so, adopts its stream.
   bool follow_pool(GstBufferPool* pool);
-  /// Adds to the answer to an allocation query that this element takes buffers before they are completely written.
+  /// Adds to the answer to an allocation query that this element accepts buffers before they are completely written.
   static void offer_handover(GstQuery* query);
-  /// Reads from an answered allocation query whether downstream takes such buffers. nullptr: there is no answer, so it
-  /// does not.
+  /// Reads from an answered allocation query whether downstream accepts such buffers. nullptr: there is no answer, so
+  /// it does not.
   void learn_handover(GstQuery* query);
   /// (transfer full) Contiguous device memory of at least `bytes` and at most 64 KiB more. Mapping it without
   /// map_flag() downloads it. nullptr if that fails.

@@ -5,7 +5,7 @@
 
 namespace cudavision {
 
-/// Page-locks the memories of a buffer in place if they have come several times. Such memories belong to a pool of
+/// Page-locks the memories of a buffer in place if they have arrived several times. Such memories belong to a pool of
 /// pageable memory that upstream reuses, for example videotestsrc or a software decoder. Copies of page-locked memory
 /// are several times as fast, and overlap with kernels. A lock ends when the memory is freed. The locked bytes of the
 /// process are limited; beyond the limit, memory stays pageable. The context must be current. `visitor`: the caller.

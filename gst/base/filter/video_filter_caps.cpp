@@ -58,7 +58,8 @@ gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
   const std::lock_guard lock(state.processing);
   GstVideoInfo video;
   if (!video_from_caps(video, incaps)) {
-    GST_ELEMENT_ERROR(self, STREAM, FORMAT, ("the incoming caps describe no raw video"), ("%" GST_PTR_FORMAT, incaps));
+    GST_ELEMENT_ERROR(self, STREAM, FORMAT, ("the incoming caps do not describe raw video"),
+                      ("%" GST_PTR_FORMAT, incaps));
     return FALSE;
   }
   state.to_device = is_cuda_caps(outcaps);

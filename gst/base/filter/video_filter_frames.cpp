@@ -142,7 +142,7 @@ GstFlowReturn transform_ip(GstBaseTransform* trans, GstBuffer* buffer) { return 
 
 namespace {
 
-/// Tells the processor the time until which no frame comes.
+/// Tells the processor the time before which no frame will arrive.
 void pass_gap(GstBaseTransform* trans, GstEvent* event) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;

@@ -200,7 +200,8 @@ Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& vi
   if (!shapes.ok()) return shapes.error();
   left_out = fitting.left_out();
   if (!left_out.empty() && closed)
-    return Status::settings(fitting.left_out("the frame changed its size, and what this covers would show"));
+    return Status::settings(
+        fitting.left_out("the frame changed its size, and the area that this covers would be visible"));
   for (const Shape& shape : shapes.value()) {
     if (shape.rectangle) {
       result.rects.push_back(rect_in(shape, width, height));

@@ -140,8 +140,8 @@ Result<guint> take_number(GstElement* element, std::optional<guint> number) {
   const ObjectLock lock(element);
   const int count = element->numsinkpads + int(state.requested.size());
   if (count >= blend::max_pads)
-    return Status::settings("no sink pad is added to the " + std::to_string(count) + " there are: at most " +
-                            std::to_string(blend::max_pads) + " make a picture");
+    return Status::settings("no sink pad can be added to the " + std::to_string(count) +
+                            " existing ones: the maximum is " + std::to_string(blend::max_pads));
   if (number && has_number(element, *number))
     return Status::settings("sink_" + std::to_string(*number) +
                             " is the name of a pad that the element already has: request another name, or sink_%u");

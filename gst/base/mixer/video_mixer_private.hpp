@@ -47,7 +47,7 @@ struct MixerPadState {
   Staging staging;
   Owned<GstBuffer> uploaded;  // the frame whose copy is in `staging`; not copied again while it is shown
   guint misfits = 0;          // number of frames in a row, up to the last, that did not match their caps
-  std::pair<GstBuffer*, GstClockTime> misfit{nullptr, 0};  // the last of these frames and its time, to recognize it
+  std::pair<GstBuffer*, GstClockTime> misfit{nullptr, 0};  // the last of these frames and its time, to recognise it
   bool new_caps = false;  // newer caps have arrived, which the base class may not have applied yet
   // Set by the upstream thread: the streaming thread must drop the frame that is shown.
   std::atomic<bool> flushed{false};

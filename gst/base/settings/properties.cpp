@@ -174,7 +174,7 @@ std::string larger_than_frame(int kernel_width, int kernel_height, const GstVide
   const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
   if (kernel_width <= width && kernel_height <= height) return {};
   return "the kernel of " + size_text(kernel_width, kernel_height) + " is larger than the frame of " +
-         size_text(width, height) + ": the border rule makes up what lies beyond the frame";
+         size_text(width, height) + ": the border rule fills the pixels beyond the frame";
 }
 
 }  // namespace cudavision

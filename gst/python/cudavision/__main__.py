@@ -14,7 +14,8 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser(
         "selftest",
-        help="show what is found and missing, and run each element on each backend; exit status 0 only if all is well",
+        help="show what is found and missing, and run each element on each backend; exit status 0 only if all "
+        "tests pass",
     )
     commands.add_parser("path", help="print the folder of the plugin, for GST_PLUGIN_PATH")
     if parser.parse_args().command == "selftest":

@@ -75,8 +75,8 @@ def _details(plugin, structure, pts):
 
 def objects(source) -> List[Object]:
     """The objects that cudadiff (attach-roi=true) left on a buffer or on the buffer of a sample, in its order.
-    `source`: a Gst.Sample or a Gst.Buffer. Regions of other types are left out. Raises BufferError if the sample has
-    no buffer."""
+    `source`: a Gst.Sample or a Gst.Buffer. Regions of other types are omitted. Raises BufferError if the sample has no
+    buffer."""
     plugin, (buffer, _) = library(), buffer_and_caps(source)
     if not buffer:
         raise BufferError("the sample has no buffer")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What cudahistogram and cudaintegral leave on buffers, as arrays. The headers in gst/meta define the structures and
-each number."""
+"""Reads what cudahistogram and cudaintegral add to buffers, as arrays. The headers in gst/meta define the structures
+and each number."""
 
 import ctypes
 import dataclasses
@@ -120,7 +120,7 @@ def _caps(caps):
     if caps not in _parsed:
         address = library().gst_caps_from_string(caps.encode())
         if not address:
-            raise ValueError(f"these are no caps: {caps!r:.80}")
+            raise ValueError(f"these are not caps: {caps!r:.80}")
         _parsed[caps] = address
     return _parsed[caps]
 

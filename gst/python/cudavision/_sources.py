@@ -68,7 +68,7 @@ class Imported:
             self._from_interface(array, maker)
         else:
             raise TypeError(
-                f"{type(array).__name__} is no array that can be used on {device}: it has no __dlpack__"
+                f"{type(array).__name__} is not an array that can be used on {device}: it has no __dlpack__"
                 + (" and no __cuda_array_interface__" if device != "cpu" else "")
             )
 
@@ -82,7 +82,7 @@ class Imported:
         if self._versioned:
             versioned = _Versioned.from_address(self._managed)
             if versioned.major != 1:
-                raise BufferError(f"the array is of DLPack {versioned.major}, which is not known here")
+                raise BufferError(f"the array is of DLPack {versioned.major}, which this module does not support")
             tensor = versioned.tensor
         else:
             tensor = _Tensor.from_address(self._managed)

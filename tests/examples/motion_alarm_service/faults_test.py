@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests cameras that send wrong data (garbage, another size, another format), and a clock that is set. docs/faults.md
-lists all faults and their tests."""
+"""Tests cameras that send wrong data (garbage, another size, another format), and a clock that is changed.
+docs/faults.md lists all faults and their tests."""
 
 import datetime
 import glob

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Shared by the tests of motion-alarm-service: a broker, a subscriber, cameras and the service, each on free ports of
-127.0.0.1. Every wait has an end, but no test depends on the speed of the machine."""
+"""The tests of motion-alarm-service share this module: a broker, a subscriber, cameras and the service, each on free
+ports of 127.0.0.1. Every wait has an end, but no test depends on the speed of the machine."""
 
 import atexit
 import collections

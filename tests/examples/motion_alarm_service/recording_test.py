@@ -245,8 +245,8 @@ class Units(Case):
         self.assertEqual([self.tenths(60, 111), self.tenths(160, 230)], times)
 
     def test_motions_in_clips_of_visits(self):
-        """A clip lists the motions that go on when it begins, or begin in it. Their end is unknown if it comes after
-        the clip. Other motions are forgotten."""
+        """A clip lists the motions that are in progress when it begins, and those that begin in it. Their end is
+        unknown if it comes after the clip. Other motions are forgotten."""
         events = {20: ("begin", "a"), 40: ("end", "b"), 90: ("begin", "c"), 105: ("end", "d"), 110: ("begin", "e"),
                   250: ("end", "f"), 255: ("begin", "g"), 350: ("end", "h"), 360: ("begin", "i"), 370: ("end", "j"),
                   380: ("begin", "k"), 390: ("end", "l")}

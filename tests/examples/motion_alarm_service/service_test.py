@@ -174,7 +174,7 @@ class Units(unittest.TestCase):
             self.addCleanup(few.stop)
             wait_for("the last pipeline", lambda: few.reconnects == 4 and few.up and few.fps > 0)
         reasons = [line.partition("lost: ")[2].partition(";")[0] for line in logged.output]
-        self.assertEqual(["the stream ended", "no frame came for 0.3 s"], [reasons[0], reasons[3]])
+        self.assertEqual(["the stream ended", "no frame arrived for 0.3 s"], [reasons[0], reasons[3]])
         self.assertIn("no-such-element", reasons[2])
         self.assertTrue(all(pipeline.get_context("test.context") for pipeline in found))
         few.stop()
@@ -276,7 +276,7 @@ class Units(unittest.TestCase):
         """This extends the test for all programs in tests/examples/shared_test.py to another path."""
         uri = "rtsp://me:a secret@host/x"
         each = camera.Camera(config.Camera(uri=uri, key="door"), config.Reconnect(), None)
-        for text in (uri, uri.replace(" ", "%20"), f"cannot open {uri.replace('/x', '/y')}", "no frame came for 10 s"):
+        for text in (uri, uri.replace(" ", "%20"), f"cannot open {uri.replace('/x', '/y')}", "no frame for 10 s"):
             self.assertNotIn("secret", each.hide(text), text)
 
     def test_names_of_topics(self):
@@ -301,7 +301,7 @@ class Units(unittest.TestCase):
 
     def test_services_with_different_topics_do_not_meet(self):
         """Client ids must differ, because a broker disconnects one of two clients with equal ids. The ids announced to
-        Home Assistant must differ, too."""
+        Home Assistant must also differ."""
         topics = "home/cams home_cams home__cams home_2f_cams home-cams häuser h_e4_user".split() + ["home cams"]
         door = config.Camera(uri="test", key="door")
         ids, found = set(), []
@@ -355,7 +355,7 @@ class CommandLine(Case):
             f"{door}wall = false\n[wall]": "[wall] shows 1 to 63 cameras",
             f'[camera.door]\nuri = "rtsp://me:${{NO_SUCH}}@{SECRET}"':
                 "uri in [camera.door] needs the environment variable NO_SUCH,",
-            f'[camera.door]\nuri = "rtsp://me:{SECRET}$@x"': "uri in [camera.door] has a $ that begins no ${NAME}",
+            f'[camera.door]\nuri = "rtsp://me:{SECRET}$@x"': "uri in [camera.door] has a $ that does not begin ${NAME}",
             f"{door}[camera.door.cudadiff]\ngap = 'x'": "cudadiff has no such property or value: gap=x",
             f"{door}[camera.door.cudadiff]\nno-such = true": "cudadiff has no such property or value: no-such=true",
             f"{door}[camera.door.cudadiff]\nzones = 'a b: 0,0 1,1 2,0; a_b: 0,0 1,1 2,0'":
@@ -383,7 +383,7 @@ class CommandLine(Case):
                 "source in [camera.door]: protocols of rtspsrc cannot have this value",
             f"{rtsp}source = {{ user-pw = 5.5, latency = '{SECRET}' }}": "latency of rtspsrc cannot have this value",
             f"{rtsp}recording = true": "recording in [camera.door] needs the table [recording]",
-            f"{rtsp}[recording]\nfolder = '/tmp'": "[recording] is for no camera",
+            f"{rtsp}[recording]\nfolder = '/tmp'": "[recording] applies to no camera",
             f"{rtsp}recording = true\n[recording]": "[recording] needs the key folder",
             f"{rtsp}recording = true\n[recording]\nfolder = '/dev/null/x'":
                 "cannot write to /dev/null: it is not a folder",
@@ -399,7 +399,7 @@ class CommandLine(Case):
             f"{rtsp}recording = ['yard']\n[recording]\nfolder = '/tmp'\n{yard}track = 'no'":
                 "[camera.door.cudadiff]: track=false leaves no visits, which recording in [camera.door] needs",
             f"{door}onvif = 8081": "onvif in [camera.door] needs the table [onvif], with username and password",
-            f"{door}[onvif]\nusername = 'a'\npassword = '{SECRET}'": "[onvif] is for no camera: write onvif = PORT",
+            f"{door}[onvif]\nusername = 'a'\npassword = '{SECRET}'": "[onvif] applies to no camera: write onvif = PORT",
             f"{door}onvif = 1\n[onvif]\nusername = 'a'": "[onvif] needs the key password",
             f"{door}onvif = 1\n[onvif]\nusername = 'a'\npassword = ''":
                 "username and password in [onvif] must not be empty",
@@ -408,7 +408,7 @@ class CommandLine(Case):
             f"[onvif]\nusername = 'a'\npassword = '{SECRET}'":
                 "onvif in [camera.yard] and [camera.door] is the same port",
             f'[camera.door]\nuri = "rtps://me:{SECRET}@host"':
-                "uri in [camera.door]: no plugin that is installed reads rtps://",
+                "uri in [camera.door]: no installed plugin reads rtps://",
             '[camera.door]\nuri = "/nonexistent.mp4"': "cannot read /nonexistent.mp4: there is no such file",
             f'[camera.door]\nuri = "{self.folder}"': "it is a folder",
         }.items():

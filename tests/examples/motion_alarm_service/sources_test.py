@@ -109,7 +109,7 @@ uri = "test"
             service.log_file.unlink()
         door.signal(signal.SIGSTOP)
         wait_for("the loss", lambda: service.metrics()["camera_up", "door"] == 0)
-        lost = f"door: lost: no frame came for {timeout} s: check its power and its cable"
+        lost = f"door: lost: no frame arrived for {timeout} s: check its power and its cable"
         wait_for("the line of the log", lambda: lost in service.log)
         service.wait_metric("camera_reconnects_total", "door")
         door.signal(signal.SIGCONT)
@@ -128,7 +128,7 @@ zones = "way in: 0,0 640,0 640,100"
         problem = ("wrong configuration: [camera.door.cudadiff]: zones has way in (0,0 640,0 640,100), "
                    "which leaves the frame of 320×240 at 640,0")
         found.expect("cudavision/door/problem", problem.encode())
-        wait_for("the line of the log", lambda: f"door: {problem}; the next try is in 1.0 s" in service.log)
+        wait_for("the line of the log", lambda: f"door: {problem}; the next attempt is in 1.0 s" in service.log)
         self.assertNotIn("door: lost", service.log)
         self.assertEqual(0, service.stop())
 

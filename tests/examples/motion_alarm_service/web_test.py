@@ -61,7 +61,7 @@ gap = 0.3
         web.status = 500
         wait_for("the loss", lambda: service.metrics()["camera_up", "door"] == 0)
         wait_for("why", lambda: "door: lost: the server answers 500 Internal Server Error: it is switched on, but "
-                 "refuses this" in service.log)
+                 "refuses the request" in service.log)
         service.wait_metric("camera_clips_total", "door")
         web.status = 200
         service.wait_metric("camera_up", "door")
@@ -84,8 +84,8 @@ folder = "{self.folder}/clips"
 uri = "{web.uri()}"
 recording = true
 """)
-        wait_for("why", lambda: "door: lost: the server answers 503 Service Unavailable: does it serve fewer viewers "
-                 "at a time than it has?" in service.log)
+        wait_for("why", lambda: "door: lost: the server answers 503 Service Unavailable: has it reached its maximum "
+                 "number of viewers?" in service.log)
         other.close()
         service.wait_metric("camera_up", "door")
         refused = web.refused

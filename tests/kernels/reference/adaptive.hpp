@@ -57,7 +57,7 @@ class Adaptive {
   std::vector<Values> mean_, variance_;
   std::vector<Values> rival_;             ///< another value of the pixel, see settle()
   std::vector<int> stays_, rival_stays_;  ///< how long the mean and the rival were seen, in eighths of a frame
-  /// Marks the pixel or its neighbours in the last frame, and in the frame before it.
+  /// Whether Marks::above was set for the pixel or a neighbour, in the last frame and in the frame before it.
   Mask above_, above_before_;
   Mask strong_;  ///< in the last frame
 };
