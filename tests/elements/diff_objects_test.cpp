@@ -374,6 +374,40 @@ TEST(says_the_same_when_results_arrive_later, Each::run) {
   }
 }
 
+TEST(ignores_large_objects_that_enter_and_leave, Each::run) {
+  for (const char* settings : {"", "track=false", "output=overlay", "async-depth=2"})
+    for (const auto& [x, y] : {std::pair(8, 0), {-8, 0}, {0, 8}, {0, -8}})
+      for (bool large : {true, false}) {
+        at(settings + std::string(large ? " large" : " small"));
+        Player player(run, "max-area=20 " + std::string(settings));
+        const int width = large ? 128 : 32, height = large ? 112 : 48;
+        player.play({});
+        std::vector<Roi> found;
+        for (int i = -40; i <= 40; ++i)
+          for (const Roi& roi : player.look({{(320 - width) / 2 + i * x, (240 - height) / 2 + i * y, width, height}}))
+            found.push_back(roi);
+        for (int i = 0; i < 40; ++i) player.play({});
+        std::string all;
+        player.events(&all);
+        EXPECT_EQ(found.empty(), large);
+        EXPECT_EQ(all.find("begin") == std::string::npos, large);
+        EXPECT_EQ(all.find("enter") == std::string::npos, large || settings == std::string("track=false"));
+      }
+}
+
+/// The properties change while the remnant of a large object is still there; a flush begins another scene.
+TEST(remembers_large_objects_while_the_scene_is_the_same, Each::run) {
+  Player player(run, "max-area=20");
+  const Box large{96, 64, 128, 112}, remnant{112, 80, 48, 48};
+  player.play({});
+  for (int i = 0; i < 5; ++i) EXPECT(player.look({large}).empty());
+  set(player.element(), "gap=1");
+  for (int i = 0; i < 5; ++i) EXPECT(player.look({remnant}).empty());
+  flush(player);
+  player.play({});
+  EXPECT_EQ(player.look({remnant}).size(), 1u);
+}
+
 TEST(says_nothing_of_objects_if_asked, Each::run) {
   for (const char* settings : {"track=false", "post-messages=false"}) {
     at(settings);
