@@ -395,6 +395,42 @@ TEST(ignores_large_objects_that_enter_and_leave, Each::run) {
       }
 }
 
+/// A yard at night: a beam of headlights sweeps over it, and a person walks through it later. Only `max-area` tells
+/// them apart.
+TEST(ignores_headlights_that_sweep_over_a_yard, Each::run) {
+  for (bool limited : {true, false}) {
+    at(limited ? "with max-area" : "");
+    Player player(run,
+                  "reference=background preset=low-light track-hold=0.2" + std::string(limited ? " max-area=60" : ""));
+    unsigned seed = 1;
+    const auto shows = [&](int beam, int person) {
+      Buffer frame = timed(flat(player.video(), {0}), player.now);
+      paint(player.video(), frame, {0, 0, 320, 240}, [&](int x, int y) {
+        seed = seed * 1664525u + 1013904223u;
+        const double off_x = (x - beam) / 60.0, off_y = (y - 130) / 45.0;
+        const double light = 0.2 + 0.8 * std::exp(-off_x * off_x - off_y * off_y);
+        const bool covered = x >= person && x < person + 16 && y >= 140 && y < 190;
+        const unsigned block = unsigned(x / 4) * 73856093u ^ unsigned(y / 4) * 19349663u;
+        const double surface = covered ? 220 : 50 + double(block / 64 % 120);
+        return int(std::min(light * surface + double(seed >> 30), 255.0));
+      });
+      player.now += frame_time;
+      player.push(std::move(frame));
+    };
+    constexpr int far_away = -10000;
+    for (int i = 0; i < 100; ++i) shows(far_away, far_away);
+    for (int i = 0; i < 100; ++i) shows(-180 + 7 * i, far_away);
+    for (int i = 0; i < 50; ++i) shows(far_away, far_away);
+    const auto entered = [&] {
+      const std::vector<Said> events = player.events();
+      return std::count_if(events.begin(), events.end(), [](const Said& e) { return e.kind() == "enter"; });
+    };
+    EXPECT_EQ(entered() == 0, limited);
+    for (int i = 0; i < 100; ++i) shows(far_away, -20 + 2 * i);
+    EXPECT_EQ(entered(), 1);
+  }
+}
+
 /// The properties change while the remnant of a large object is still there; a flush begins another scene.
 TEST(remembers_large_objects_while_the_scene_is_the_same, Each::run) {
   Player player(run, "max-area=20");
