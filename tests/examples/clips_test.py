@@ -525,7 +525,8 @@ class Usage(Clips):
                                ("--seconds=0", "argument --seconds: 0 is not a number above 0"),
                                ("--frames=2.5", "argument --frames: 2.5 is not a whole number of 1 or more"),
                                ("--embed=-1", "argument --embed: -1 is not a number of 0 or more"),
-                               ("--clips=x", "argument --clips: invalid choice: 'x' (choose from motions, visits, joined)"),
+                               ("--clips=x", "argument --clips: invalid choice: 'x' "
+                                "(choose from motions, visits, joined)"),
                                ("--set=x=1", "cudadiff has no such property or value: x=1")):
             said = self.failure(argument, status=2)
             self.assertEqual(re.sub(r"'(motions|visits|joined)'", r"\1", said), text)  # Python 3.13 omits these quotes
