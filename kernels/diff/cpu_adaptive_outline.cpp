@@ -27,6 +27,7 @@ struct Refining {
   const Job& job;
   const cv::Mat &mask, &outline, &unmasked;
   cv::Mat& whole;
+  const MaskBytes bytes;  ///< of `whole`
   /// For each voting block, row by row, and each pixel of the block in the middle: nearness across times nearness down.
   /// The values are the same for all blocks; those of small blocks are repeated.
   float near[side * side][most_pixels];
@@ -64,7 +65,8 @@ CUDAVISION_INLINE void show_block(const Refining& refining, int x, int y, const 
   const int scale = 1 << job.log2_scale;
   for (int pixel = 0; pixel < refining.pixels(); ++pixel) {
     const int at_x = x * scale + pixel % scale, at_y = y * scale + pixel / scale;
-    if (at_x < job.whole_width && at_y < job.whole_height) refining.whole.ptr(at_y)[at_x] = changed[pixel] ? 255 : 0;
+    if (at_x < job.whole_width && at_y < job.whole_height) 
+      refining.whole.ptr(at_y)[at_x] = changed[pixel] ? refining.bytes.changed : refining.bytes.unchanged;
   }
 }
 template <int N>
@@ -198,9 +200,10 @@ CUDAVISION_FLAT void refine_narrow(const Refining& refining, bool bytes, int beg
 
 }  // namespace
 
-void refine_outline(const Job& job, bool bytes, const cv::Mat& mask, const cv::Mat& unmasked, cv::Mat& whole) {
+void refine_outline(const Job& job, bool bytes, const cv::Mat& mask, const cv::Mat& unmasked, MaskBytes shown,
+                    cv::Mat& whole) {
   const cv::Mat outline = outline_of(mask);
-  Refining refining{job, mask, outline, unmasked, whole, {}};
+  Refining refining{job, mask, outline, unmasked, whole, shown, {}};
   set_nearness(refining);
   const auto refine = CUDAVISION_WIDEST_OF(refine_widest, refine_wide, refine_narrow);
   const double samples = double(cv::countNonZero(outline)) * refining.pixels();
