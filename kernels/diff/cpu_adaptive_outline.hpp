@@ -9,9 +9,9 @@
 
 namespace cudavision::diff::adaptive {
 
-/// Refines `whole`, which holds the blocks of `mask` at the size of the frame, as the bytes `shown`. Blocks that are not
-/// counted stay unchanged: those where `unmasked` is 0; an empty `unmasked` counts all. `bytes`: whether samples have 8
-/// bits.
+/// Refines `whole`, which holds the blocks of `mask` at the size of the frame, as the bytes `shown`. Blocks that are
+/// not counted stay unchanged: those where `unmasked` is 0; an empty `unmasked` counts all. `bytes`: whether samples
+/// have 8 bits.
 void refine_outline(const Job& job, bool bytes, const cv::Mat& mask, const cv::Mat& unmasked, MaskBytes shown,
                     cv::Mat& whole);
 

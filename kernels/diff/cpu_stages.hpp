@@ -61,8 +61,8 @@ class FrameSets {
   std::uint64_t compare(const Frame& frame, int begin, int end, cv::Mat& changed) const;
   /// The approximate time of compare() per pixel, in nanoseconds.
   double time_of_pixel() const { return bytes_ ? 0.5 : 5; }
-  /// Shows `mask`, which has the size of the frame, in a strip as a mask or an overlay. Empty: mask_plane() has the mask
-  /// already; writes the other sets.
+  /// Shows `mask`, which has the size of the frame, in a strip as a mask or an overlay. Empty: mask_plane() has the
+  /// mask already; writes the other sets.
   void show_changed(const Frame& frame, const cv::Mat& mask, int begin, int end) const;
   /// The samples of a shown mask, if they are the bytes of one plane, and all other samples are the same for each mask;
   /// otherwise an empty matrix.
