@@ -6,6 +6,7 @@
                      │      └── messages ───┴→ Findings, frames.csv, motion.jsonl
                      └→ (a clip that browsers do not play) encoder → video
 
+The elements after each queue run in their own thread, so messages of cudahistogram may be ahead of those of cudadiff.
 Data that grow with the length of the clip are written to files at once. All times are stream times in seconds, and all
 boxes are x, y, width, height in pixels of the clip's picture.
 """
