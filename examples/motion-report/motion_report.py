@@ -322,7 +322,7 @@ def run():
     out = pathlib.Path(args.out)
     pictures = clip_files.pictures_in(args.clip) if len(args.inputs) == 1 and os.path.isdir(args.clip) else None
     if pictures:
-        args.pictures = sum(not name.startswith(".") for name in os.listdir(args.clip))
+        args.pictures = clip_files.count_pictures(args.clip)
         args.title, args.clip, args.inputs = name_of(os.path.abspath(args.clip)), pictures, [pictures]
         args.part = replace(args.part, rate=args.part.rate or PICTURES)
     if len(args.inputs) > 1 or (args.clip and os.path.isdir(args.clip)):
