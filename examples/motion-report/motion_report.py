@@ -292,7 +292,8 @@ def parse_arguments():
     parser.add_argument("--embed", type=common.number(float, 0), default=24, metavar="MIB",
                         help="a video up to this size is a part of report.html; a larger one is a separate file (24)")
     parser.add_argument("--clips", nargs="?", const="motions", choices=clips_of_events.KINDS,
-                        help="cut out a file for each motion, or for each visit of an object")
+                        help="cut out a file for each motion, also outside of the zones, or for each visit of "
+                             "an object")
     parser.add_argument("--stamp", action="store_true",
                         help="burn the time into these files; their pictures are encoded again")
     parser.add_argument("--before", type=common.number(float, 0, 3600), default=2, metavar="SECONDS",
