@@ -20,11 +20,14 @@ from clip_formats import FORMATS, made, sounds_of  # noqa: F401: other modules i
 from clip_streams import Reader, write
 from common import Gst
 
-KINDS = "motions", "visits"  # of events, for --clips
+KINDS = "motions", "visits", "joined"  # of events, for --clips; joined: motions, also as one file (joined_clips.py)
+ALL = "all-motions"  # the name of this file, without suffix
 LISTS = "clips.csv", "clips.json"
 EDL = "clips.edl"  # for editors
 COLUMNS = "file", "begin_s", "end_s", "event_begin_s", "event_end_s", "begin_clock", "object"
-NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d|\d+h\d\dm\d\d\.\ds)_\d{4,}(_object-\d+)?\.(mp4|webm|avi|mkv)")
+SUFFIXES = "mp4", "webm", "avi", "mkv"
+NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d|\d+h\d\dm\d\d\.\ds)_\d{4,}(_object-\d+)?\."
+                  rf"({'|'.join(SUFFIXES)})")
 
 
 def with_kinds(texts):
@@ -57,10 +60,15 @@ def real(paths):
     return {os.path.realpath(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths or [])}
 
 
+def joined_in(folder):
+    """The names of files of joined motions in a folder."""
+    return [name for name in (f"{ALL}.{suffix}" for suffix in SUFFIXES) if os.path.isfile(os.path.join(folder, name))]
+
+
 def forget(folder, paths):
     """Removes the clips of an earlier run, except `paths` (one or several), which may be among them."""
     kept = real(paths)
-    for name in filter(NAME.fullmatch, os.listdir(folder)):
+    for name in [*filter(NAME.fullmatch, os.listdir(folder)), *joined_in(folder)]:
         if os.path.realpath(os.path.join(folder, name)) not in kept:
             os.unlink(os.path.join(folder, name))
 
@@ -75,7 +83,8 @@ def forget_listed(folder, paths):
             ours, names = table.readline() == ",".join(COLUMNS) + "\r\n", [row["file"] for row in json.load(rows)]
     except (OSError, ValueError, TypeError, KeyError):  # they are missing, or belong to somebody else
         return
-    files = [os.path.join(folder, name) for name in names if isinstance(name, str) and NAME.fullmatch(name)]
+    names = [name for name in names if isinstance(name, str) and NAME.fullmatch(name)] + joined_in(folder)
+    files = [os.path.join(folder, name) for name in names]
     for file in files + lists if ours else ():
         if os.path.realpath(file) not in kept:
             with contextlib.suppress(OSError):

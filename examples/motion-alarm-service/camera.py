@@ -3,10 +3,12 @@
 
     source ! queue ! videoconvert ! cudadiff ! appsink          frames stay in the memory to which
                                                                 the decoder writes them
+With watch = true, cudahistogram before cudadiff also looks at each frame.
 
-Messages of cudadiff are handled in the thread that posts them, before their frame reaches the appsink, so the frame
-after `begin` is the first snapshot of a motion. Better views follow (best_view.py): about ten times a second, look()
-takes the newest frame. No other frame costs time in Python, unless the wall shows it or cudadiff draws into it."""
+Messages of both elements are handled in the thread that posts them, before their frame reaches the appsink, so the
+frame after `begin` is the first snapshot of a motion. Better views follow (best_view.py): about ten times a second,
+look() takes the newest frame. No other frame costs time in Python, unless the wall shows it or cudadiff draws into
+it."""
 
 import collections
 import datetime
@@ -59,11 +61,12 @@ class Camera(Supervised):
             False,
             set(),
         )  # visits: (id, zone) of the visible objects; the zone is None without zones
+        self.conditions = set()  # of the picture, see config.CONDITIONS
         self.events = collections.Counter()  # by name, since the start of the service
         self.begins = self.ends = False  # whether motion begins or ended with the next frame
         self.best, self.inputs = BestView(lambda sample: listener.snapshot(self, sample)), None
         self.best_lock = threading.Lock()
-        self.diff = self.sink = None
+        self.diff = self.first = self.sink = None  # first: the first of the elements that look at frames
         self.counted, self.every = 0, False  # frames in this attempt; whether on_frame() gets all
         self.live, self.last_pts, self.gap = False, Gst.CLOCK_TIME_NONE, None  # gap: the thread that sends a GAP event
         self.pace = Pace(self.name, lambda: listener.state(self))
@@ -99,16 +102,20 @@ class Camera(Supervised):
     def build(self):
         self.live, self.last_pts, self.counted = False, Gst.CLOCK_TIME_NONE, 0
         description, values = inputs.source_of(self.settings.uri)
+        watches = self.settings.watch
         pipeline = common.parse(
-            f"{description} ! queue name=queue ! videoconvert name=shown ! cudadiff name=diff "
-            "! appsink name=sink max-buffers=1 drop=true wait-on-eos=false",
+            f"{description} ! queue name=queue ! videoconvert name=shown ! {'cudahistogram name=watch ! ' * watches}"
+            "cudadiff name=diff ! appsink name=sink max-buffers=1 drop=true wait-on-eos=false",
             source=values,
+            **({"watch": {"watch": True, "post-messages": False}} if watches else {}),
             diff={"message-interval": 2**63, "output": "passthrough"},
         )
         self.diff, self.sink, source = (pipeline.get_by_name(name) for name in ("diff", "sink", "source"))
         upright.keep(pipeline.get_by_name("shown").get_static_pad("sink"))
-        for name, value in self.settings.cudadiff.items():
-            inputs.set_property(self.diff, text_of(name, value))
+        self.first = pipeline.get_by_name("watch") if watches else self.diff
+        for element, table in ((self.diff, self.settings.cudadiff), (self.first, self.settings.cudahistogram)):
+            for name, value in table.items():
+                inputs.set_property(element, text_of(name, value))
         self.inputs = Inputs(self.diff)
         self.every = bool(self.show) or self.inputs.tapped
         if source.find_property("uri"):
@@ -150,10 +157,12 @@ class Camera(Supervised):
                 )
 
     def drain(self, pipeline):
-        self.diff.get_static_pad("sink").send_event(Gst.Event.new_eos())
+        self.first.get_static_pad("sink").send_event(Gst.Event.new_eos())
 
     def on_message(self, _, message):
         event = message.get_structure()
+        if event.get_name() == "cudahistogram-watch":
+            self.on_condition(event)
         if event.get_name() != "cudadiff":
             return
         name = event.get_value("event")
@@ -180,6 +189,20 @@ class Camera(Supervised):
             " ".join([name, *(f"{key} {line[key]}" for key in ("id", "zone", "line", "direction") if key in line)]),
         )
         self.listener.event(self, line)
+        self.listener.state(self)
+
+    def on_condition(self, event):
+        """Called when a condition of the picture begins or ends."""
+        name, state = event.get_value("condition"), event.get_value("event")
+        self.seen(0)
+        (self.conditions.add if state == "begin" else self.conditions.discard)(name)
+        self.events[name] += state == "begin"
+        log.info("%s: %s %s", self.name, name, state)
+        values = {key: event.get_value(key) for key in ("value", "limit")}
+        time = inputs.seconds_of(event.get_value("stream-time"))
+        self.listener.event(
+            self, {"camera": self.name, "event": name, "state": state, "time": time, **values, "at": now()}
+        )
         self.listener.state(self)
 
     def record(self, event, line):
@@ -236,8 +259,9 @@ class Camera(Supervised):
 
     @property
     def trouble(self) -> str:
-        """Why no frames arrive, why they are not recorded, or why some are dropped."""
-        return self.problem or (self.recorder.problem if self.recorder else "") or self.pace.problem
+        """Why no frames arrive, why they are not recorded, why some are dropped, or what is wrong with the picture."""
+        watched = f"the picture is {' and '.join(sorted(self.conditions))}" if self.conditions else ""
+        return self.problem or (self.recorder.problem if self.recorder else "") or self.pace.problem or watched
 
     def came(self):
         self.listener.state(self)
@@ -248,4 +272,5 @@ class Camera(Supervised):
             self.best.finish()
         if self.recorder:
             self.recorder.close()
+        self.conditions.clear()
         self.listener.state(self)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Checks the settings of a camera before it is opened: the elements read them and report errors and warnings.
 
-cudadiff gets caps, but no frame. Shapes in whole pixels need the size of the picture. The size of a file and of `test`
-is known. For other inputs the check assumes a size that fits the shapes. Shapes outside the real picture are found when
-the camera is opened (supervised.Wrong)."""
+The elements get caps, but no frame. Shapes in whole pixels need the size of the picture. The size of a file and of
+`test` is known. For other inputs the check assumes a size that fits the shapes. Shapes outside the real picture are
+found when the camera is opened (supervised.Wrong)."""
 
 import re
 
@@ -13,9 +13,10 @@ import inputs
 import uris
 from common import Gst
 
-SHAPES = "zones", "lines", "mask-regions"
+SHAPES = "zones", "lines", "mask-regions", "regions"
 LARGEST = 16384  # pixels per side
-NEEDED = {"post-messages": False}  # settings that would leave nothing to do
+# settings that would leave nothing to do
+NEEDED = {"cudadiff": {"post-messages": False}, "cudahistogram": {"watch": False}}
 
 
 def text_of(name, value) -> str:
@@ -33,7 +34,8 @@ def size_of(settings):
     numbers = [
         int(each)
         for name in SHAPES
-        for each in re.findall(r"(?<![\d.])\d{1,9}(?![\d.])", str(settings.cudadiff.get(name, "")))
+        for values in (settings.cudadiff, settings.cudahistogram)
+        for each in re.findall(r"(?<![\d.])\d{1,9}(?![\d.])", str(values.get(name, "")))
     ]
     side = min(max([640, *numbers]), LARGEST)
     return side, side
@@ -74,22 +76,23 @@ def in_range(found, value) -> bool:
     return found.minimum <= value <= found.maximum
 
 
-def check_diff(settings) -> list[str]:
-    """Raises a Failure if cudadiff has no such property, or does not accept its value. Returns its warnings."""
-    place, values = f"[camera.{settings.key}.cudadiff]", settings.cudadiff
+def check_element(kind, values, settings) -> list[str]:
+    """Raises a Failure if an element of this kind has no such property, or does not accept its value. Returns its
+    warnings."""
+    place = f"[camera.{settings.key}.{kind}]"
     pipeline = common.parse(
-        "cudadiff name=diff ! fakesink async=false", diff={} if "backend" in values else {"backend": "cpu"}
+        f"{kind} name=element ! fakesink async=false", element={} if "backend" in values else {"backend": "cpu"}
     )
-    diff, bus = pipeline.get_by_name("diff"), pipeline.get_bus()
+    element, bus = pipeline.get_by_name("element"), pipeline.get_bus()
     for name, value in values.items():
-        if name in ("name", "parent") or not inputs.set_property(diff, text_of(name, value)):
-            raise common.Failure(f"{place}: cudadiff has no such property or value: {text_of(name, value)}")
-        if NEEDED.get(name) is value:
+        if name in ("name", "parent") or not inputs.set_property(element, text_of(name, value)):
+            raise common.Failure(f"{place}: {kind} has no such property or value: {text_of(name, value)}")
+        if NEEDED[kind].get(name) is value:
             raise common.Failure(f"{place}: {text_of(name, value)} leaves nothing to watch")
-    if settings.recorded_zones and not diff.get_property("track"):
+    if kind == "cudadiff" and settings.recorded_zones and not element.get_property("track"):
         raise common.Failure(f"{place}: track=false leaves no visits, which recording in [camera.{settings.key}] needs")
     width, height = size_of(settings)
-    pad, warnings = diff.get_static_pad("sink"), []
+    pad, warnings = element.get_static_pad("sink"), []
     try:
         if pipeline.set_state(Gst.State.PAUSED) != Gst.StateChangeReturn.FAILURE:
             pad.send_event(Gst.Event.new_stream_start(settings.key))
@@ -114,4 +117,7 @@ def check(settings) -> list[str]:
             f"recording in [camera.{settings.key}]: the pictures of a test source are not encoded, so they "
             "cannot be recorded"
         )
-    return check_diff(settings)
+    tables = {"cudadiff": settings.cudadiff}
+    if settings.watch:
+        tables["cudahistogram"] = {"watch": True, **settings.cudahistogram}
+    return [warning for kind, values in tables.items() for warning in check_element(kind, values, settings)]

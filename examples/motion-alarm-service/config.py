@@ -11,6 +11,8 @@ import typing
 
 from common import Failure
 
+# What cudahistogram watches the picture for.
+CONDITIONS = ("dark", "bright", "covered", "defocused", "frozen")
 # ${NAME} in the value is replaced from the environment, so that the file needs no passwords.
 ENVIRONMENT = {"environment": True}
 
@@ -90,10 +92,12 @@ class Camera:
     wall: bool = True  # whether it has a place on the wall
     # Whether motion is recorded as in [recording], or the names of the zones whose visits are.
     recording: bool | list = False
+    watch: bool = False  # whether the picture is watched for CONDITIONS
     # The port of its ONVIF device; 0: none.
     onvif: int = dataclasses.field(default=0, metadata=between(0, 65535))
     source: dict = dataclasses.field(default_factory=dict)  # properties of the source element, such as rtspsrc
     cudadiff: dict = dataclasses.field(default_factory=dict)  # properties of cudadiff
+    cudahistogram: dict = dataclasses.field(default_factory=dict)  # properties of the element that watches
     key: str = ""
 
     @property
@@ -238,6 +242,8 @@ def load(file: str) -> Config:
     if parts["wall"] and not parts["wall"].sink and not parts["page"]:
         parts["wall"].sink = "videoconvert ! autovideosink"
     for camera in cameras:
+        if camera.cudahistogram and not camera.watch:
+            raise Failure(f"[camera.{camera.key}.cudahistogram] needs watch = true in [camera.{camera.key}]")
         if camera.recording and not parts["recording"]:
             raise Failure(f"recording in [camera.{camera.key}] needs the table [recording], which names the folder")
         for zone in camera.recorded_zones:

@@ -5,7 +5,7 @@ https://www.home-assistant.io/integrations/mqtt/#mqtt-discovery (one message for
 
 import json
 
-from config import identifier, slug
+from config import CONDITIONS, identifier, slug
 
 LONGEST = 255  # characters of a state in Home Assistant
 
@@ -21,6 +21,8 @@ def states(topic: str, camera) -> dict[str, str]:
     }
     for zone in camera.settings.zones:
         found[f"{base}/zone/{slug(zone)}"] = "ON" if camera.occupied(zone) else "OFF"
+    for condition in CONDITIONS if camera.settings.watch else ():
+        found[f"{base}/watch/{condition}"] = "ON" if condition in camera.conditions else "OFF"
     return found
 
 
@@ -33,6 +35,12 @@ def entities(topic: str, camera):
             "name": f"Zone {zone}",
             "device_class": "occupancy",
             "state_topic": f"{base}/zone/{slug(zone)}",
+        }
+    for condition in CONDITIONS if camera.settings.watch else ():
+        yield "binary_sensor", f"watch_{condition}", {
+            "name": f"Picture {condition}",
+            "device_class": "problem",
+            "state_topic": f"{base}/watch/{condition}",
         }
     yield "sensor", "objects", {
         "name": "Objects",

@@ -2,6 +2,7 @@
 """Prometheus metrics over HTTP, with prometheus_client. They are read from the cameras on each request."""
 
 from common import CAMERA_EVENTS, Failure
+from config import CONDITIONS
 
 try:
     import prometheus_client
@@ -49,9 +50,17 @@ class Collector:
         yield dropped
         events = CounterMetricFamily("cudavision_camera_events", "Events by name.", labels=["camera", "event"])
         for camera in self.cameras:
-            for name in ("begin", "end", "enter", "leave", "cross", *CAMERA_EVENTS):
+            watched = CONDITIONS if camera.settings.watch else ()
+            for name in ("begin", "end", "enter", "leave", "cross", *CAMERA_EVENTS, *watched):
                 events.add_metric([camera.name, name], camera.events[name])
         yield events
+        watch = GaugeMetricFamily(
+            "cudavision_camera_watch", "Whether the picture has this condition.", labels=["camera", "condition"]
+        )
+        for camera in self.cameras:
+            for condition in CONDITIONS if camera.settings.watch else ():
+                watch.add_metric([camera.name, condition], float(condition in list(camera.conditions)))
+        yield watch
         recorders = [(camera.name, camera.recorder) for camera in self.cameras if camera.recorder]
         for name, text, value in (
             ("clips", "Clips that were written.", lambda recorder: recorder.written_clips),

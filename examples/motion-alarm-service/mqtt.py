@@ -109,6 +109,9 @@ class Publisher:
                 self.put(topic, payload)
 
     def event(self, camera, line):
+        """Publishes an event, and a state: the last change of the view."""
+        if line["event"] in ("scene", "moved"):
+            self.put(self.topic(camera.name, "view"), json.dumps(line))
         full = (
             self.client.publish(self.topic(camera.name, "event"), json.dumps(line), qos=1).rc
             == paho.MQTT_ERR_QUEUE_SIZE

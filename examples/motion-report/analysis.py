@@ -6,6 +6,7 @@
                      │      └── messages ───┴→ Findings, frames.csv, motion.jsonl
                      └→ (a clip that browsers do not play) encoder → video
 
+The elements after each queue run in their own thread, so messages of cudahistogram may be ahead of those of cudadiff.
 Data that grow with the length of the clip are written to files at once. All times are stream times in seconds, and all
 boxes are x, y, width, height in pixels of the clip's picture.
 """
@@ -90,16 +91,23 @@ class Collector:
         self.events, self.frames, self.findings, self.least = events, frames, findings, least
         self.shortest = Shortest(least, hold)
         self.waiting = collections.deque()  # frames whose brightness is unknown so far
-        self.light, self.drawn, self.last = (0, 0, 0), None, None
+        self.lights = collections.deque()  # begin, end and brightness of coming times
+        self.light, self.lit = (0, 0, 0), 0  # the brightness up to the time `lit`
+        self.drawn = self.last = None
         self.frames.write(tables.line_of(tables.FRAMES))
 
     def write(self, event, **times):
         for each in self.shortest.add(event, self.findings.frame_time, **times):
             self.events.write((json.dumps(each) + "\n").encode())
 
-    def finish_frames(self, until=None):
-        """Finishes the frames before `until`, whose brightness is known; all frames if it is None."""
-        while self.waiting and (until is None or self.waiting[0].time < until):
+    def finish_frames(self, left=0, end=False):
+        """Finishes the frames whose brightness is known, except the last `left` frames. At the end, finishes all."""
+        while len(self.waiting) > left:
+            time = self.waiting[0].time
+            while self.lights and self.lights[0][0] <= time:
+                _, self.lit, self.light = self.lights.popleft()
+            if not self.lights and time >= self.lit and not end:
+                return
             frame = self.waiting.popleft()
             frame.brightness, frame.dark, frame.bright = self.light
             self.findings.add(frame)
@@ -108,10 +116,10 @@ class Collector:
     def on_histogram(self, structure):
         luma, percent, when = (structure["channels"][0], 100 / (2 ** structure["depth"] - 1),
                                seconds_of(structure, "stream-time"))
-        self.finish_frames(when)
-        self.light = [luma[key] * percent for key in ("mean", "p01", "p99")]
-        if (duration := structure["duration"]) != NONE:
-            self.finish_frames(when + duration / SECOND)
+        duration = structure["duration"]
+        self.lights.append((when, when if duration == NONE else when + duration / SECOND,
+                            [luma[key] * percent for key in ("mean", "p01", "p99")]))
+        self.finish_frames()
         if self.drawn is None or not 0 <= when - self.drawn < 1:
             self.drawn = when
             self.findings.recording.histogram(when, luma["counts"])
@@ -153,6 +161,7 @@ class Collector:
                 self.last = when
                 frame.changed, frame.regions = 100 * ratio, max(frame.regions, len(regions))
                 frame.moving |= event in ("begin", "motion")
+                self.finish_frames(1)  # an `end` may repeat the last one
         if event != "none":
             self.write({"event": event, "time": when, "changed_ratio": round(ratio, 6),
                         **({"x": structure["x"], "y": structure["y"]} if event == "moved" else {}),
@@ -196,7 +205,7 @@ def build(args, encoding, video):
     pipeline = common.parse(
         f"""{source} queue name=decoded ! videoconvert name=shown {fitted} ! video/x-raw ! {encode} !
         queue name=analysis ! cudahistogram name=brightness interval={BRIGHTNESS} backend={args.backend} !
-        cudadiff name=motion {SETTINGS[bool(args.clip)]} output=mask gap={GAP} backend={args.backend} !
+        queue ! cudadiff name=motion {SETTINGS[bool(args.clip)]} output=mask gap={GAP} backend={args.backend} !
         video/x-raw ! fakesink name=masks sync=false""",
         **({"out": {"location": common.location_of(video)}} if encoding else {}),
         **({"source": values} if values else {}))
@@ -273,7 +282,7 @@ def analyse(args, encoding, video, folder, events, frames):
         while message := pipeline.get_bus().pop_filtered(Gst.MessageType.ELEMENT):
             if message.get_structure().get_name() != playlist.DONE:
                 on_message(message)
-        collector.finish_frames()
+        collector.finish_frames(end=True)
         feed.finish()
         collector.on_lost(findings.lost)
         collector.on_holes(findings.holes)

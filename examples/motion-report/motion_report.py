@@ -11,7 +11,8 @@ recorder with consecutive clock times are one recording with one report. Writes 
                 findings
   report.mp4    or report.webm: the clip, only if it is larger than --embed; a smaller one is inside report.html
   pictures/     only if there are many objects: their pictures
-  clips/        with --clips: each motion or each visit of an object in its own file, clips.csv and clips.json
+  clips/        with --clips: each motion or each visit of an object in its own file, clips.csv and clips.json; with
+                --clips=joined also all motions in one file
   motion.jsonl  one event per line: begin, motion or end, where and how much; light; enter, leave, stopped, cross … of
                 an object. The last one, `finished`, says whether the clip was analysed to its end
   objects.csv   one visit of an object per line
@@ -39,6 +40,7 @@ import clips_over_files  # noqa: E402
 import common  # noqa: E402
 import containers  # noqa: E402
 import inputs  # noqa: E402
+import joined_clips  # noqa: E402
 import losses  # noqa: E402
 import time_line  # noqa: E402
 import uris  # noqa: E402
@@ -126,8 +128,9 @@ def report_into(args, folder):
             try:
                 cut_events(args, findings, facts, video, folder)
             except common.Failure as failure:
-                findings.incomplete = "; ".join(
-                    filter(None, (findings.incomplete, f"not all events were cut out: {failure}")))
+                lacks = (failure if isinstance(failure, joined_clips.NotJoined)
+                         else f"not all events were cut out: {failure}")
+                findings.incomplete = "; ".join(filter(None, (findings.incomplete, str(lacks))))
         data = b""
         if video.path and os.path.getsize(video.path) <= args.embed * 2 ** 20:
             with open(video.path, "rb") as stream:
@@ -164,18 +167,26 @@ def cut_events(args, findings, facts, video, folder):
     if not clip_formats.can_cut(inner):
         clips_of_events.forget_listed(folder / "clips", files_of(args))
         raise common.Failure("there is no video to cut")
-    events = [clips_of_events.Event(begin, end) for begin, end in findings.runs] if args.clips == "motions" else [
-        clips_of_events.Event(visit["entered"], visit["left"], visit["id"]) for visit in findings.visits]
+    events = ([clips_of_events.Event(visit["entered"], visit["left"], visit["id"]) for visit in findings.visits]
+              if args.clips == "visits" else [clips_of_events.Event(*run) for run in findings.runs])
+    joined = sound = None
     try:
         clips_of_events.cut(files.path, inner, events, folder / "clips", args.before, args.after, findings.clock_at,
                             files.offset, name=title_of(args), reader=files.reader)
         if args.stamp:
             stamp_clips(events, inner, folder / "clips", findings.clock_at, title_of(args))
+        if args.clips == "joined":
+            joined, sound = joined_clips.join(rows_of(events), folder / "clips")
     finally:
         findings.clips = {(event.begin, event.number): f"clips/{event.row['file']}" for event in events if event.row}
-        sound = clip_formats.left_out(inner)
-        count = len({event.row["file"] for event in events if event.row})
-        findings.cut = f"{count}, in {folder / 'clips'}{': ' * bool(sound)}{sound}"
+        remarks = "; ".join(filter(None, (clip_formats.left_out(inner), sound)))
+        joined = f", all in {joined}" if joined else ""
+        findings.cut = f"{len(rows_of(events))}, in {folder / 'clips'}{joined}{': ' * bool(remarks)}{remarks}"
+
+
+def rows_of(events):
+    """The rows of the clips of events. Several events may share one."""
+    return list({id(event.row): event.row for event in events if event.row}.values())
 
 
 @dataclass
@@ -205,7 +216,7 @@ def sources_of(args, findings, facts, video):
 
 
 def stamp_clips(events, facts, folder, clock, name):
-    rows = list({id(event.row): event.row for event in events if event.row}.values())
+    rows = rows_of(events)
     try:
         for row in rows:
             stamp.burn(row, folder, clock(row["begin_s"]))
@@ -292,8 +303,8 @@ def parse_arguments():
     parser.add_argument("--embed", type=common.number(float, 0), default=24, metavar="MIB",
                         help="a video up to this size is a part of report.html; a larger one is a separate file (24)")
     parser.add_argument("--clips", nargs="?", const="motions", choices=clips_of_events.KINDS,
-                        help="cut out a file for each motion, also outside of the zones, or for each visit of "
-                             "an object")
+                        help="cut out a file for each motion, also outside of the zones, or for each visit of an "
+                             "object; joined: each motion, and all motions as one file")
     parser.add_argument("--stamp", action="store_true",
                         help="burn the time into these files; their pictures are encoded again")
     parser.add_argument("--before", type=common.number(float, 0, 3600), default=2, metavar="SECONDS",

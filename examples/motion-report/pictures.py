@@ -54,6 +54,16 @@ class Pictures:
 
 
 @dataclass
+class Sampled:
+    """An input frame."""
+    pts: int
+    time: float  # stream time in seconds
+    buffer: object
+    caps: object
+    size: tuple
+
+
+@dataclass
 class Best:
     """The best view of an object so far: a copy of its part of the frame."""
     score: float
@@ -101,17 +111,17 @@ class Tracker:
     height of frames.
 
     On a GPU, frames are in its memory before and after the cudadiff. Therefore `before` and `after` are more distant
-    pads, where frames are in system memory. Timestamps identify the frames. Both pads belong to one thread."""
+    pads, where frames are in system memory. Timestamps identify the frames. The pads may belong to two threads."""
 
     def __init__(self, before, after, recorder, folder):
         self.recorder, self.pictures, self.size = recorder, Pictures(folder), (0, 0)
         self.best, self.poster_score, self.poster_frame = {}, -1, None
-        self.inputs = collections.deque(maxlen=10)  # the input frames; more than the elements between the pads can hold
+        self.inputs = collections.deque()  # the sampled frames between the pads; a kept frame costs the decoder memory
         self.caps = self.segment = self.sampled = None
         self.close, self.wide, self.small = self.cameras = (media.Camera(LARGE), media.Camera(WIDE),
                                                             media.mask_camera(GRID))
-        common.on_frames(before, self.on_input)
-        after.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, self.on_event)
+        before.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, self.on_event)
+        before.add_probe(Gst.PadProbeType.BUFFER, self.on_input)
         after.add_probe(Gst.PadProbeType.BUFFER, self.on_output)
 
     def __enter__(self):
@@ -125,9 +135,6 @@ class Tracker:
         for camera in self.cameras:
             camera.__exit__(*error)
 
-    def on_input(self, _, buffer, caps):
-        self.inputs.append((buffer, caps))
-
     def on_event(self, _, info):
         """Keeps the caps and the segment. Asking the pad for them at each frame would take longer."""
         event = info.get_event()
@@ -136,9 +143,10 @@ class Tracker:
             self.size = common.size_of_caps(self.caps)
         elif event.type == Gst.EventType.SEGMENT:
             self.segment = event.parse_segment()
-        return Gst.PadProbeReturn.OK
+        return OK
 
-    def on_output(self, _, info):
+    def on_input(self, _, info):
+        """Keeps the frame if it is sampled."""
         buffer = info.get_buffer()
         pts = buffer.pts
         if pts == NONE or not self.caps or not self.segment:
@@ -148,23 +156,33 @@ class Tracker:
         # Slightly less than a step, because frames may be slightly early.
         if sign > 0 and (self.sampled is None or not 0 <= time - self.sampled < recording.STEP * 0.9):
             self.sampled = time
-            self.sample(buffer, pts, time)
+            self.inputs.append(Sampled(pts, time, buffer, self.caps, self.size))
         return OK
 
-    def sample(self, buffer, pts, time):
+    def on_output(self, _, info):
+        if self.inputs:
+            buffer = info.get_buffer()
+            pts = buffer.pts
+            if any(one.pts == pts for one in list(self.inputs)):
+                while (frame := self.inputs.popleft()).pts != pts:  # the cudadiff dropped these
+                    pass
+                self.sample(buffer, frame)
+        return OK
+
+    def sample(self, buffer, frame):
         """Records the objects and the mask of a frame."""
         # The place of a held object is only a prediction. Without tracking, regions have no ids.
         seen = {each.id: each.box for each in frames.objects(buffer) if each.confirmed and not each.held}
         for number, box in seen.items():
-            self.recorder.place(time, number, box)
-            self.look(number, box, pts)
-        self.develop(pts)
+            self.recorder.place(frame.time, number, box)
+            self.look(number, box, frame)
+        self.develop(frame.pts)
         score = sum(w * h for _, _, w, h in seen.values())
-        if score > self.poster_score * BETTER and (frame := self.input_at(pts)):
-            self.poster_score, self.poster_frame = score, frame
-        moving = self.mask(buffer, self.caps)
+        if score > self.poster_score * BETTER:
+            self.poster_score, self.poster_frame = score, (frame.buffer, frame.caps)
+        moving = self.mask(buffer, frame.caps)
         if moving is not None:
-            self.recorder.mask(time, moving)
+            self.recorder.mask(frame.time, moving)
 
     def mask(self, buffer, caps):
         """Like mask_of(); None if it cannot be made."""
@@ -173,23 +191,21 @@ class Tracker:
             moving = mask_of(sample)
         return moving
 
-    def input_at(self, pts):
-        return next((one for one in self.inputs if one[0].pts == pts), None)
-
-    def look(self, number, box, pts):
+    def look(self, number, box, frame):
         """Keeps the part of the frame in which the object is whole and largest. At the edge, it may be visible only in
         part."""
-        (x, y, w, h), (width, height) = box, self.size
+        (x, y, w, h), (width, height) = box, frame.size
         score = w * h * (1 if 0 < x and 0 < y and x + w < width and y + h < height else 0.25)
         best = self.best.get(number)
         if best:
-            best.seen = pts
-        if w < 1 or h < 1 or (best and score <= best.score * BETTER) or not (frame := self.input_at(pts)):
+            best.seen = frame.pts
+        if w < 1 or h < 1 or (best and score <= best.score * BETTER):
             return
         across, down = round(w * MARGIN), round(h * MARGIN)
         left, top = max(0, x - across), max(0, y - down)
         right, bottom = min(width, x + w + across), min(height, y + h + down)
-        self.best[number] = Best(score, cut(*frame, (left, top, right - left, bottom - top)), pts)
+        self.best[number] = Best(score, cut(frame.buffer, frame.caps, (left, top, right - left, bottom - top)),
+                                 frame.pts)
 
     def develop(self, pts=None):
         """Makes the JPEGs of objects that were not seen for a while; without a time, of all objects."""

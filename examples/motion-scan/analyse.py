@@ -27,7 +27,7 @@ once, in parallel with earlier ones, so the writer of the requests decides how m
 
 A request with `cut` decodes nothing: it cuts clips of events out of a file that was analysed earlier.
   request   number, uri, timeout, cut {events: a list of [begin, end, number of the object or null], folder (for the
-            clips), before, after (seconds)}
+            clips), before, after (seconds), joined (whether to write all clips as one file, too)}
   result    status: ok or failed, error; rows: for each event its row in clips.csv, or {} if it was not cut out; remark:
             a sentence about omitted sound, or an empty text
 A request without uri may have `shared`, a file that this machine must see, in a folder where it can write.
@@ -48,6 +48,7 @@ import clips_of_events  # noqa: E402
 import common  # noqa: E402
 import containers  # noqa: E402
 import inputs  # noqa: E402
+import joined_clips  # noqa: E402
 import losses  # noqa: E402
 import part  # noqa: E402
 import recorder  # noqa: E402
@@ -216,18 +217,21 @@ def cut(request):
     wanted, path = request["cut"], uris.path_of(request["uri"])
     events = [clips_of_events.Event(*each) for each in wanted["events"]]
     facts = clip_facts.facts_of(path) if path and os.path.isfile(path) else None
-    error = None
+    error, unheard, until = None, "", time.monotonic() + request["timeout"]
     try:
         if not path or not os.path.isfile(path):
             raise common.Failure("it is not a file")
         if not clip_formats.can_cut(facts):
             clips_of_events.forget_listed(wanted["folder"], path)
             raise common.Failure(clip_formats.why_not(facts))
-        clips_of_events.cut(path, facts, events, wanted["folder"], wanted["before"], wanted["after"], facts.began,
-                            until=time.monotonic() + request["timeout"])
+        rows = clips_of_events.cut(path, facts, events, wanted["folder"], wanted["before"], wanted["after"],
+                                   facts.began, until=until)
+        if wanted["joined"]:
+            unheard = joined_clips.join(rows, wanted["folder"], until)[1]
     except common.Failure as failure:
         error = str(failure).removeprefix(uris.name_of(request["uri"]) + ": ")
-    return {"status": "failed" if error else "ok", "error": error, "remark": clip_formats.left_out(facts),
+    remark = "; ".join(filter(None, (clip_formats.left_out(facts), unheard)))
+    return {"status": "failed" if error else "ok", "error": error, "remark": remark,
             "rows": [event.row for event in events]}
 
 

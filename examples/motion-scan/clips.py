@@ -135,7 +135,7 @@ def shard_of(text):
 
 
 def events_of(result, kind):
-    """The events of a result that are cut out as clips: `motions`, or `visits` of objects."""
+    """The events of a result that are cut out as clips: `visits` of objects, otherwise motions."""
     return (result.get("objects", []) if kind == "visits"
             else [event for event in result.get("events", ()) if event["event"] == "motion"])
 
@@ -195,8 +195,8 @@ class Results:
 
     def cut_request(self, clip, options, repeat_failed=False):
         """The request that makes analyse.py cut out the events of a clip with a result; None if there is nothing to do.
-        `options`: of (motions or visits), before and after (seconds). With repeat_failed, clips that could not be cut
-        out before are retried."""
+        `options`: of (motions, visits or joined), before and after (seconds). With repeat_failed, clips that could not
+        be cut out before are retried."""
         result = self.read(clip)
         if not options or not result:
             return None
@@ -207,7 +207,7 @@ class Results:
             return None
         folder = before["folder"] if before else folder_of(clip)
         return {"events": [event_of(row) for row in events], "folder": os.path.abspath(self.cuts / folder),
-                "before": options["before"], "after": options["after"]}
+                "before": options["before"], "after": options["after"], "joined": options["of"] == "joined"}
 
     def write_cut(self, clip, options, request, cut):
         """Adds the clips of events to the result of a clip: `cut` answers `request`."""

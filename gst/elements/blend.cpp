@@ -137,7 +137,7 @@ struct BlendElement : NoReadings {
         Row::choice("interpolation", "Interpolation", &Settings::interpolation,
                     enum_from_table("GstCudaBlendInterpolation", interpolation_choices), "How pictures are scaled"),
         Row::flag("zero-size-is-unscaled", "Zero size is unscaled", &Settings::zero_size_is_unscaled,
-                  "Show a pad with width or height 0 at the size of its picture, instead of hiding it"),
+                  "Show a pad with width or height 0 at the size of its picture, instead of hiding it and its cell"),
         Row::flag("ignore-inactive-pads", "Ignore inactive pads", &Settings::ignore_inactive_pads,
                   "In live pipelines, do not wait for pads that have not received any data yet"),
     };
@@ -190,13 +190,19 @@ PictureSize box_size(const Settings& settings, const PadSettings& pad, const Gst
   return {width, height};
 }
 
+/// Whether a pad takes a cell of the grid. A pad that is hidden by its size leaves its cell to the next pad.
+bool takes_cell(const Settings& settings, const SettledInput<PadSettings>& input) {
+  const auto hides = [&](int side) { return side == 0 && !settings.zero_size_is_unscaled; };
+  return !input.inactive && !hides(input.settings.width) && !hides(input.settings.height);
+}
+
 PictureSize BlendElement::natural_size(const Settings& settings, const Inputs& inputs, int par_n, int par_d) {
   const bool grid = settings.layout == LAYOUT_GRID;
   PictureSize size{0, 0};
   int count = 0;
   for (const auto& input : inputs) {
     const PadSettings& pad = input.settings;
-    if (input.inactive) continue;
+    if (grid ? !takes_cell(settings, input) : input.inactive) continue;
     ++count;
     if (!input.has_caps) continue;
     const PictureSize box = box_size(settings, grid ? PadSettings() : pad, input.video, par_n, par_d);
@@ -235,16 +241,16 @@ MixerLayout BlendElement::lay_out(const Settings& settings, const Inputs& inputs
   std::vector<Rect> cells;
   std::size_t cell = 0;
   if (settings.layout == LAYOUT_GRID)
-    cells = blend::grid_layout(
-        int(std::count_if(inputs.begin(), inputs.end(), [](const auto& input) { return !input.inactive; })),
-        int(settings.columns), int(settings.rows), int(settings.gap), GST_VIDEO_INFO_WIDTH(&output),
-        GST_VIDEO_INFO_HEIGHT(&output));
+    cells = blend::grid_layout(int(std::count_if(inputs.begin(), inputs.end(),
+                                                 [&](const auto& input) { return takes_cell(settings, input); })),
+                               int(settings.columns), int(settings.rows), int(settings.gap),
+                               GST_VIDEO_INFO_WIDTH(&output), GST_VIDEO_INFO_HEIGHT(&output));
   layout.advice = without_cell(cells, settings);
   for (const auto& input : inputs) {
     const PadSettings& wanted = input.settings;
     blend::Pad& pad = layout.pads.emplace_back(to_blend(wanted));
     pad.interpolation = settings.interpolation;
-    if (input.inactive) continue;
+    if (settings.layout == LAYOUT_GRID ? !takes_cell(settings, input) : input.inactive) continue;
     Rect box;
     if (!cells.empty())
       box = cells[cell++];

@@ -183,8 +183,10 @@ struct DiffElement {
                     "Share of changed pixels from which a cell moves, {}"),
         Row::count("min-area", "Least area", &Settings::min_area, 1, G_MAXINT,
                    "Size of the smallest region that counts, in cells"),
-        Row::count("max-area", "Largest area", &Settings::max_area, 1, G_MAXINT,
-                   "Size of the largest region that counts, in cells"),
+        Row::count(
+            "max-area", "Largest area", &Settings::max_area, 1, G_MAXINT,
+            "Size of the largest region that counts, in cells; larger objects do not count where they enter and leave "
+            "either"),
         Row::count("region-distance", "Region distance", &Settings::region_distance, 1, diff::max_region_distance,
                    "Moving cells are one region if fewer cells than this lie between them, {}; 1 links cells that "
                    "touch"),

@@ -9,6 +9,7 @@
 
 #include "gst/elements/diff_messages.hpp"
 #include "gst/elements/diff_objects.hpp"
+#include "kernels/diff/size_limit.hpp"
 
 namespace cudavision {
 namespace {
@@ -178,6 +179,8 @@ class DiffProcessor : public Processor {
       return unsigned(
           std::clamp<GstClockTime>(time / std::max<GstClockTime>(frame_duration_, 1), 2, results_in_flight));
     };
+    const GstClockTime half_second = GST_SECOND / 2 / std::max<GstClockTime>(frame_duration_, 1);
+    if (settings_.max_area < G_MAXINT) limit_.emplace(unsigned(std::max<GstClockTime>(half_second, 2)));
     takes_after_ = frames_in(120 * GST_MSECOND), holds_after_ = frames_in(900 * GST_MSECOND);
   }
 
@@ -192,6 +195,7 @@ class DiffProcessor : public Processor {
     camera_ = previous.camera_;
     if (settings_.post_messages) sums_ = previous.sums_;
     found_ = std::move(previous.found_);
+    if (limit_ && previous.limit_) limit_ = std::move(previous.limit_);
   }
 
   bool passes_through() const override { return output() == diff::Output::none; }
@@ -247,6 +251,7 @@ class DiffProcessor : public Processor {
   void interrupted(Interruption why, GstElement* element) override {
     if (why == Interruption::discont) return;
     diff_->reset();
+    if (limit_) limit_->reset();
     first_ = 0;
     pace_.forget();
     end_run(element);
@@ -325,7 +330,11 @@ class DiffProcessor : public Processor {
     found_ = {
         {}, false,       result.cause, result.moved_x, result.moved_y, result.changed_ratio, result.mean_difference,
         {}, result.cells};
-    if (result.changed > 0) found_.regions = diff::find_regions(result.cells, settings_.regions());
+    if (limit_ && (frames_[number % results_in_flight].restarts || result.cause == diff::Cause::scene ||
+                   result.cause == diff::Cause::moved))
+      limit_->reset();
+    if (result.changed > 0 || limit_)
+      found_.regions = diff::find_regions(result.cells, settings_.regions(), limit_ ? &*limit_ : nullptr);
     found_.moves = !found_.regions.kept.empty() && result.changed_ratio >= settings_.motion_threshold;
   }
 
@@ -378,10 +387,11 @@ class DiffProcessor : public Processor {
   CameraEvents camera_;
   FrameSums sums_;
   Objects objects_;
-  Pace pace_;                            ///< the pace of the submitted frames
-  Finding found_;                        ///< the result for the last reported frame
-  Finding before_;                       ///< the result for the frame before it
-  Submitted frames_[results_in_flight];  ///< the last frames, indexed by their numbers
+  std::optional<diff::SizeLimit> limit_;  ///< if there is a largest area
+  Pace pace_;                             ///< the pace of the submitted frames
+  Finding found_;                         ///< the result for the last reported frame
+  Finding before_;                        ///< the result for the frame before it
+  Submitted frames_[results_in_flight];   ///< the last frames, indexed by their numbers
   /// What may be learned, by the number of the frame that decided it. Later frames apply it: `take` after a few frames,
   /// so that ghosts end soon, and the rest after more frames. The results of a frame are then known with every
   /// async-depth, so the same frames always give the same results.

@@ -127,7 +127,7 @@ class CpuDiff final : public Sequence {
       mask_ = enlarged(opened_, params.analysis_scale, {geometry().width, geometry().height});
     counts_small ? count(opened_, params.analysis_scale, plan().cells, slot.cells)
                  : count(mask_, 1, plan().cells, slot.cells);
-    if (plan().completes()) complete_mask(frame);
+    if (plan().completes()) complete_mask(frame, given.dst);
     if (plan().shows_mask())
       for_strips(geometry(), 0.5, [&](int begin, int end) { sets_.show_changed(given, mask_, begin, end); });
     if (plan().measures_looks()) {
@@ -139,14 +139,21 @@ class CpuDiff final : public Sequence {
     return {};
   }
 
-  /// Sets mask_ to the form of opened_ that is shown.
-  void complete_mask(const Frame& frame) {
+  /// Sets mask_ to the form of opened_ that is shown, or writes it to mask_plane(), and mask_ is empty.
+  void complete_mask(const Frame& frame, const Image& dst) {
     opened_.copyTo(filled_);
     filler_.fill(plan().reach(), sets_.unmasked(), filled_);
     mask_ = filled_;
     if (!plan().scales()) return;
-    mask_ = enlarged(filled_, plan().params.analysis_scale, {geometry().width, geometry().height});
-    adaptive::refine_outline(adaptive_work(frame), bytes(), filled_, sets_.unmasked(), mask_);
+    mask_ = sets_.mask_plane(dst);
+    const bool writes = !mask_.empty();
+    const MaskBytes shown = writes ? sets_.mask_bytes() : MaskBytes();
+    if (writes)
+      enlarge_mask(filled_, plan().params.analysis_scale, shown, mask_);
+    else
+      mask_ = enlarged(filled_, plan().params.analysis_scale, {geometry().width, geometry().height});
+    adaptive::refine_outline(adaptive_work(frame), bytes(), filled_, sets_.unmasked(), shown, mask_);
+    if (writes) mask_.release();
   }
 
   /// Determines why many pixels changed. Restarts the reference if necessary.

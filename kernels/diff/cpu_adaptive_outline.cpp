@@ -27,6 +27,7 @@ struct Refining {
   const Job& job;
   const cv::Mat &mask, &outline, &unmasked;
   cv::Mat& whole;
+  const MaskBytes bytes;  ///< of `whole`
   /// For each voting block, row by row, and each pixel of the block in the middle: nearness across times nearness down.
   /// The values are the same for all blocks; those of small blocks are repeated.
   float near[side * side][most_pixels];
@@ -46,25 +47,34 @@ void set_nearness(Refining& refining) {
       }
 }
 
-/// Loads the samples of the pixels of block (x, y).
+/// Loads the samples of the pixels of block (x, y), as load_pixel() does. `samples` holds zeros.
 template <typename T>
 CUDAVISION_INLINE void load_block(const Refining& refining, int x, int y, float* const (&samples)[3]) {
   const Job& job = refining.job;
-  const int scale = 1 << job.log2_scale, left = x * scale, top = y * scale;
-  for (int pixel = 0; pixel < refining.pixels(); ++pixel) {
-    float value[3];
-    load_pixel<T>(job, std::min(left + pixel % scale, job.whole_width - 1),
-                  std::min(top + pixel / scale, job.whole_height - 1), value);
-    for (int c = 0; c < 3; ++c) samples[c][pixel] = value[c];
+  const int scale = 1 << job.log2_scale, left = x * scale, top = y * scale, channels = job.rgb ? 3 : job.channels;
+  const bool inside = left + scale <= job.whole_width;
+  for (int c = 0; c < channels; ++c) {
+    const ChannelView channel = job.inputs[c];
+    float* to = samples[c];
+    for (int row = top; row < top + scale; ++row) {
+      const auto* const from = channel.at(0, std::min(row, job.whole_height - 1) >> channel.shift_y);
+      for (int at = left; at < left + scale; ++at) {
+        const int column = (inside ? at : std::min(at, job.whole_width - 1)) >> channel.shift_x;
+        const T sample = *reinterpret_cast<const T*>(from + std::ptrdiff_t(column) * channel.step);
+        *to++ = mul(float(sample_of(sample, job.shift, job.max_value)), sample_step(job));
+      }
+    }
   }
 }
 /// Shows the changed pixels of block (x, y).
 CUDAVISION_INLINE void show_block(const Refining& refining, int x, int y, const std::int32_t* changed) {
   const Job& job = refining.job;
-  const int scale = 1 << job.log2_scale;
-  for (int pixel = 0; pixel < refining.pixels(); ++pixel) {
-    const int at_x = x * scale + pixel % scale, at_y = y * scale + pixel / scale;
-    if (at_x < job.whole_width && at_y < job.whole_height) refining.whole.ptr(at_y)[at_x] = changed[pixel] ? 255 : 0;
+  const int scale = 1 << job.log2_scale, left = x * scale, top = y * scale;
+  const int width = std::min(scale, job.whole_width - left), height = std::min(scale, job.whole_height - top);
+  const MaskBytes bytes = refining.bytes;
+  for (int row = 0; row < height; ++row) {
+    std::uint8_t* const to = refining.whole.ptr(top + row) + left;
+    for (int i = 0; i < width; ++i) to[i] = changed[row * scale + i] ? bytes.changed : bytes.unchanged;
   }
 }
 template <int N>
@@ -76,35 +86,49 @@ CUDAVISION_INLINE void to_frame_at(const Job& job, const float (&samples)[3][mos
   to_frame(job, value, fixed);
 }
 
-/// pixel_changed() for all pixels of block (x, y), N at a time. C: channels.
-template <typename T, int C, int N>
-CUDAVISION_INLINE void refine_block(const Refining& refining, int x, int y) {
+/// pixel_changed() for G × N pixels of block (x, y) from `first`. C: channels.
+template <int C, int N, int G>
+CUDAVISION_INLINE void refine_pixels(const Refining& refining, int x, int y, const float (&samples)[3][most_pixels],
+                                     int first, std::int32_t* changed) {
   using Floats = cpu::Lanes<float, N>;
   using Ints = cpu::Lanes<std::int32_t, N>;
   const Job& job = refining.job;
-  float samples[3][most_pixels] = {};
-  load_block<T>(refining, x, y, {samples[0], samples[1], samples[2]});
-  std::int32_t changed[most_pixels];
-  for (int first = 0; first < refining.pixels(); first += N) {
-    Ints fixed[3];
-    to_frame_at<N>(job, samples, first, fixed);
-    Floats votes = 0;
-    for (int v = std::max(0, y - voters); v <= std::min(y + voters, job.height - 1); ++v) {
-      for (int u = std::max(0, x - voters); u <= std::min(x + voters, job.width - 1); ++u) {
-        const std::int16_t* const block = job.frame + job.at(u, v);
+  Ints fixed[G][3];
+  Floats votes[G];
+  CUDAVISION_UNROLLED(2)
+  for (int g = 0; g < G; ++g) to_frame_at<N>(job, samples, first + g * N, fixed[g]), votes[g] = 0;
+  for (int v = std::max(0, y - voters); v <= std::min(y + voters, job.height - 1); ++v) {
+    for (int u = std::max(0, x - voters); u <= std::min(x + voters, job.width - 1); ++u) {
+      const std::int16_t* const block = job.frame + job.at(u, v);
+      const float* const near = refining.near[(v - y + voters) * side + u - x + voters];
+      const Ints against = refining.mask.ptr(v)[u] ? 0 : INT32_MIN;  // the sign of the votes
+      CUDAVISION_UNROLLED(2)
+      for (int g = 0; g < G; ++g) {
         Ints away = 0;
         CUDAVISION_CHANNELS
         for (int c = 0; c < C; ++c) {
-          const Ints difference = fixed[c] - Ints(block[c * job.pixels()]);
+          const Ints difference = fixed[g][c] - Ints(block[c * job.pixels()]);
           away = away + most(difference, 0 - difference);
         }
-        const float* const near = refining.near[(v - y + voters) * side + u - x + voters];
-        const Floats vote = vote_of(Floats::load(near + first), away);
-        votes = refining.mask.ptr(v)[u] ? votes + vote : votes - vote;
+        const Floats vote = vote_of(Floats::load(near + first + g * N), away);
+        votes[g] = votes[g] + Floats::of_bits((Ints::of_bits(vote.v) | against).v);
       }
     }
-    (votes > Floats(0)).store(&changed[first]);
   }
+  CUDAVISION_UNROLLED(2)
+  for (int g = 0; g < G; ++g) (votes[g] > Floats(0)).store(&changed[first + g * N]);
+}
+/// pixel_changed() for all pixels of block (x, y), 2 × N at a time. C: channels.
+template <typename T, int C, int N>
+CUDAVISION_INLINE void refine_block(const Refining& refining, int x, int y) {
+  float samples[3][most_pixels] = {};
+  load_block<T>(refining, x, y, {samples[0], samples[1], samples[2]});
+  std::int32_t changed[most_pixels];
+  if (refining.pixels() < 2 * N)
+    refine_pixels<C, N, 1>(refining, x, y, samples, 0, changed);
+  else
+    for (int first = 0; first < refining.pixels(); first += 2 * N)
+      refine_pixels<C, N, 2>(refining, x, y, samples, first, changed);
   show_block(refining, x, y, changed);
 }
 
@@ -198,9 +222,10 @@ CUDAVISION_FLAT void refine_narrow(const Refining& refining, bool bytes, int beg
 
 }  // namespace
 
-void refine_outline(const Job& job, bool bytes, const cv::Mat& mask, const cv::Mat& unmasked, cv::Mat& whole) {
+void refine_outline(const Job& job, bool bytes, const cv::Mat& mask, const cv::Mat& unmasked, MaskBytes shown,
+                    cv::Mat& whole) {
   const cv::Mat outline = outline_of(mask);
-  Refining refining{job, mask, outline, unmasked, whole, {}};
+  Refining refining{job, mask, outline, unmasked, whole, shown, {}};
   set_nearness(refining);
   const auto refine = CUDAVISION_WIDEST_OF(refine_widest, refine_wide, refine_narrow);
   const double samples = double(cv::countNonZero(outline)) * refining.pixels();

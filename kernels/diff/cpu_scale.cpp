@@ -42,14 +42,19 @@ void repeat_bytes(const std::uint8_t* from, int count, std::uint8_t* to) {
   }
 }
 
-/// enlarged() for single bytes, about ten times as fast as cv::resize().
-void enlarge_bytes(const cv::Mat& small, int scale, cv::Mat& all) {
+/// Repeats each byte of a row `scale` times.
+void repeat_bytes(const std::uint8_t* from, int count, int scale, std::uint8_t* to) {
   const auto repeat = scale == 2   ? repeat_bytes<std::uint16_t>
                       : scale == 4 ? repeat_bytes<std::uint32_t>
                                    : repeat_bytes<std::uint64_t>;
+  repeat(from, count, to);
+}
+
+/// enlarged() for single bytes, about ten times as fast as cv::resize().
+void enlarge_bytes(const cv::Mat& small, int scale, cv::Mat& all) {
   cpu::for_ranges(small.rows, cpu::analysis_work(double(all.total()), 0.1), [&](int begin, int end) {
     for (int y = begin; y < end; ++y) {
-      repeat(small.ptr(y), small.cols, all.ptr(y * scale));
+      repeat_bytes(small.ptr(y), small.cols, scale, all.ptr(y * scale));
       for (int i = 1; i < scale; ++i) std::memcpy(all.ptr(y * scale + i), all.ptr(y * scale), std::size_t(all.cols));
     }
   });
@@ -73,6 +78,18 @@ cv::Mat enlarged(const cv::Mat& small, int scale, cv::Size size) {
   else
     cv::resize(small, all, all.size(), 0, 0, cv::INTER_NEAREST);
   return all(cv::Rect({0, 0}, size));
+}
+
+void enlarge_mask(const cv::Mat& small, int scale, MaskBytes bytes, cv::Mat& all) {
+  cpu::for_ranges(small.rows, cpu::analysis_work(double(all.total()), 0.1), [&](int begin, int end) {
+    cv::Mat shown(1, small.cols, CV_8U), row(1, small.cols * scale, CV_8U);
+    for (int y = begin; y < end; ++y) {
+      show_mask(small.row(y), bytes.unchanged, bytes.changed, shown);
+      repeat_bytes(shown.ptr(), small.cols, scale, row.ptr());
+      for (int to = y * scale; to < std::min((y + 1) * scale, all.rows); ++to)
+        std::memcpy(all.ptr(to), row.ptr(), std::size_t(all.cols));
+    }
+  });
 }
 
 }  // namespace cudavision::diff

@@ -44,6 +44,20 @@ FrameSets::FrameSets(const Plan& plan) : plan_(plan), format_(info(plan.geometry
       unmasked_[i] = any_of(unmasked, format_.sets[i].shift_x, format_.sets[i].shift_y);
   }
   if (ByteRows::fit(plan_) && !plan_.drops_shadows()) bytes_.emplace(plan_);
+  if (plan_.params.output != Output::mask) return;
+  const auto varies = [&](int i) { return white_[i] != black_[i]; };
+  int varying = 0;
+  for (int i = 0; i < format_.set_count; ++i) varying += varies(i);
+  for (int i = 0; i < format_.set_count && varying == 1; ++i)
+    if (varies(i) && access_[i].plain() && access_[i].type() == CV_8UC1) mask_set_ = i;
+}
+
+cv::Mat FrameSets::mask_plane(const Image& dst) const {
+  return mask_set_ < 0 ? cv::Mat() : cpu::set_mat(dst, format_.sets[mask_set_]);
+}
+
+MaskBytes FrameSets::mask_bytes() const {
+  return mask_set_ < 0 ? MaskBytes() : MaskBytes{uchar(black_[mask_set_][0]), uchar(white_[mask_set_][0])};
 }
 
 Role FrameSets::role(int index, int value) const {
@@ -167,6 +181,7 @@ std::uint64_t FrameSets::compare(const Frame& frame, int begin, int end, cv::Mat
 
 void FrameSets::show_changed(const Frame& frame, const cv::Mat& mask, int begin, int end) const {
   for (int i = 0; i < format_.set_count; ++i) {
+    if (mask.empty() && i == mask_set_) continue;
     const ChannelSet& set = format_.sets[i];
     const cv::Rect rect = strip_of(plan_.geometry, i, begin, end);
     const bool plain = plan_.params.output == Output::mask, uniform = plain && white_[i] == black_[i];  // chroma of YUV

@@ -44,6 +44,11 @@ class ByteRows {
 
 /// Processes each channel set of a frame. Rows begin … end are a strip: few enough for the cache, and an even number
 /// for subsampled chroma.
+/// The bytes of pixels in a mask.
+struct MaskBytes {
+  std::uint8_t unchanged = 0, changed = 255;
+};
+
 class FrameSets {
  public:
   /// `plan` must outlive this object.
@@ -56,8 +61,13 @@ class FrameSets {
   std::uint64_t compare(const Frame& frame, int begin, int end, cv::Mat& changed) const;
   /// The approximate time of compare() per pixel, in nanoseconds.
   double time_of_pixel() const { return bytes_ ? 0.5 : 5; }
-  /// Shows `mask`, which has the size of the frame, in a strip as a mask or an overlay.
+  /// Shows `mask`, which has the size of the frame, in a strip as a mask or an overlay. Empty: mask_plane() has the
+  /// mask already; writes the other sets.
   void show_changed(const Frame& frame, const cv::Mat& mask, int begin, int end) const;
+  /// The samples of a shown mask, if they are the bytes of one plane, and all other samples are the same for each mask;
+  /// otherwise an empty matrix.
+  cv::Mat mask_plane(const Image& dst) const;
+  MaskBytes mask_bytes() const;
   /// Shrinks a frame to the size of the analysis. Writes only compared sets.
   void shrink_frame(const Image& src, const Image& to) const;
   /// Shows a difference that has the size of the analysis in the frame.
@@ -81,6 +91,7 @@ class FrameSets {
   std::array<cv::Scalar, max_sets> white_, black_, tint_;
   std::array<cv::Mat, max_sets> background_, unmasked_;  ///< unmasked_: empty if all pixels are counted
   std::optional<ByteRows> bytes_;
+  int mask_set_ = -1;  ///< the set of mask_plane(); -1: none
 };
 
 // ---- Arithmetic on strips: cpu_samples.cpp. A matrix holds the samples of a channel set -----------------------------
@@ -107,6 +118,8 @@ void clear_shadows(const Shadow& shadow, const FormatInfo& format,
 void shrink(const cv::Mat& values, int scale, cv::Mat& small);
 /// Repeats each sample of `small` in a block of scale × scale samples, and crops the result to `size`.
 cv::Mat enlarged(const cv::Mat& small, int scale, cv::Size size);
+/// Like enlarged(), for a mask of 0 and 255. Writes `bytes` to `all`, which has the size of the result.
+void enlarge_mask(const cv::Mat& small, int scale, MaskBytes bytes, cv::Mat& all);
 
 // ---- Masks of changed pixels, one byte for each pixel, 0 or 255: cpu_masks.cpp --------------------------------------
 

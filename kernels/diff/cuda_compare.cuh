@@ -43,9 +43,26 @@ __device__ __forceinline__ void load_references(const KernelParams& p, bool acro
   });
 }
 
-/// Keeps the frame, converts v and r to sample values, and updates the background. Samples that are not compared become
-/// equal. All samples become equal if the frame has no reference yet. `own`: whether this lane keeps and updates the
-/// strip.
+/// Keeps a strip of the frame (v: as stored) as a reference, in place of the reference with which it is compared.
+template <class S, bool whole>
+__device__ __forceinline__ void keep_frame(const KernelParams& p, int x, int y, const LaneWords<S>& v) {
+  each_piece<S>([&](auto piece, int plane, int row, auto of) {
+    using P = decltype(piece);
+    const PlaneJob& job = p.planes[plane];
+    if (job.keep.data && (whole || y + row < p.height))
+      store_whole<false>(job.keep, byte_of<S, P>(x), row_of<S, P>(row, y), of(v));
+  });
+}
+
+/// Whether the frame is kept before it is compared, because v changes later: it becomes sample values, or luma.
+/// Otherwise it is kept last, because storing while a load of the same bytes waits for memory takes longer.
+template <class S>
+__device__ __forceinline__ bool keeps_early(const KernelParams& p) {
+  return sizeof(typename S::T) > 1 || (S::maybe_rgb && p.luma_of_rgb);
+}
+
+/// Converts v and r to sample values, and updates the background. Samples that are not compared become equal. All
+/// samples become equal if the frame has no reference yet. `own`: whether this lane updates the strip.
 template <class S, bool background, bool whole>
 __device__ __forceinline__ void prepare_values(const KernelParams& p, bool has_reference, bool own, int x, int y,
                                                LaneWords<S>& v, LaneWords<S>& r,
@@ -56,13 +73,12 @@ __device__ __forceinline__ void prepare_values(const KernelParams& p, bool has_r
     const PlaneJob& job = p.planes[plane];
     auto &words = of(v), &from = of(r);
     constexpr int N = sizeof(words) / 4;
-    const bool inside = own && (whole || y + row < p.height);
-    if (job.keep.data && inside) store_whole<false>(job.keep, byte_of<S, P>(x), row_of<S, P>(row, y), words);
     to_values<S>(p, words);
     if constexpr (background) {
       if (job.background.data) {
         step_background<T>(p, words, of(state), from);
-        if (inside) store_whole<false>(job.background, 2 * byte_of<S, P>(x), row_of<S, P>(row, y), of(state));
+        if (own && (whole || y + row < p.height))
+          store_whole<false>(job.background, 2 * byte_of<S, P>(x), row_of<S, P>(row, y), of(state));
       }
     } else {
       to_values<S>(p, from);
@@ -145,6 +161,7 @@ __device__ __forceinline__ void find_changed(const KernelParams& p, bool has_ref
                                              unsigned (&changed)[S::rows], std::uint32_t& sum) {
   using T = typename S::T;
   constexpr int W = S::words_a_quad;
+  if (!background && own && keeps_early<S>(p)) keep_frame<S, whole>(p, x, y, v);
   prepare_values<S, background, whole>(p, has_reference, own, x, y, v, r, state);
   const auto set_difference = [&](const LaneWords<S>& frame) {
     each_piece<S>([&](auto, int, int, auto of) {
@@ -243,6 +260,7 @@ __device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x
     if (threadIdx.x % 32 == 0) shared.above[warp] = bits_set;
   }
   const bool any_in_tile = __syncthreads_or(any);
+  if (!background && across && !keeps_early<S>(p)) keep_frame<S, whole>(p, x, y, v);
   if (p.found_tiles && threadIdx.x == 0) p.found_tiles[blockIdx.x] = any_in_tile;
   if (p.count && any_in_tile) store_counts(p, int(blockIdx.x), tile.x0, tile.y0, shared.slots);
   if (threadIdx.x == 0 && p.verdict) {

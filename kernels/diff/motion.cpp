@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kernels/diff/size_limit.hpp"
+
 namespace cudavision::diff {
 
 CellGrid::CellGrid(int frame_width, int frame_height, int cell_size) : Cells{frame_width, frame_height, cell_size} {
@@ -78,15 +80,15 @@ class LinkedRuns {
   }
 
   /// The regions that count. No more runs may be added afterwards.
-  MotionRegions regions(const RegionRules& rules) {
+  MotionRegions regions(const RegionRules& rules, SizeLimit* limit) {
+    const std::vector<bool> fits = fitting(rules, limit);
     std::vector<std::uint32_t> roots;  // in the order of their first cells
     MotionRegions result;
-    constexpr std::uint32_t none = ~0u;
     std::vector<std::uint32_t> places(links_.size(), none);  // in the lists of the result
     for (std::uint32_t i = 0; i < links_.size(); ++i) {
       const LinkedRun& link = links_[i];
       if (link.parent != i) continue;
-      if (link.area >= rules.min_area && link.area <= rules.max_area && !is_light(link.structure))
+      if (fits[i] && !is_light(link.structure))
         roots.push_back(i);
       else if (is_clearly_light(link.structure))
         places[i] = std::uint32_t(result.light.size()), result.light.emplace_back();
@@ -119,6 +121,8 @@ class LinkedRuns {
   }
 
  private:
+  static constexpr std::uint32_t none = ~0u;
+
   /// Whether only light changed: most of the structure matches the background.
   static bool is_light(const Structure& structure) {
     constexpr std::uint32_t least = 10;  // pixels
@@ -128,6 +132,28 @@ class LinkedRuns {
   static bool is_clearly_light(const Structure& structure) {
     constexpr std::uint32_t least = 4;  // pixels
     return structure.same >= least && structure.same >= 4 * structure.other;
+  }
+  /// For each root, whether the size of its region is allowed.
+  std::vector<bool> fitting(const RegionRules& rules, SizeLimit* limit) {
+    std::vector<bool> fits(links_.size());
+    std::vector<SizeLimit::Region> regions;
+    std::vector<std::uint32_t> places(links_.size(), none);  // in `regions`
+    for (std::uint32_t i = 0; i < links_.size(); ++i) {
+      const LinkedRun& link = links_[i];
+      if (link.parent != i || link.area < rules.min_area) continue;
+      fits[i] = link.area <= rules.max_area;
+      if (fits[i] && is_light(link.structure)) continue;
+      places[i] = std::uint32_t(regions.size()), regions.push_back({link.area});
+    }
+    if (!limit) return fits;
+    std::vector<CellRun> runs;
+    for (std::uint32_t i = 0; i < runs_.size(); ++i)
+      if (const std::uint32_t place = places[root(i)]; place != none)
+        runs.push_back({runs_[i].y, runs_[i].first, runs_[i].last, place});
+    limit->advance(grid_, runs, rules.max_area, regions);
+    for (std::uint32_t i = 0; i < links_.size(); ++i)
+      if (places[i] != none) fits[i] = regions[places[i]].counts;
+    return fits;
   }
   std::uint32_t root(std::uint32_t link) {
     while (links_[link].parent != link) link = links_[link].parent = links_[links_[link].parent].parent;
@@ -192,7 +218,7 @@ class LinkedRuns {
 
 }  // namespace
 
-MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules) {
+MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules, SizeLimit* limit) {
   LinkedRuns runs(grid);
   for (int y = 0; y < grid.height; ++y) {
     const std::uint32_t* const changed = grid.changed.data() + std::size_t(y) * grid.width;
@@ -210,7 +236,7 @@ MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules) {
       runs.add(y, first, x, rules.distance);
     }
   }
-  return runs.regions(rules);
+  return runs.regions(rules, limit);
 }
 
 }  // namespace cudavision::diff

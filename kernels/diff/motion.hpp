@@ -82,10 +82,13 @@ struct RegionRules {
 };
 inline constexpr int max_region_distance = 64;
 
+class SizeLimit;
+
 /// The regions of moving cells. Two moving cells belong to the same region if fewer than `distance` cells lie between
 /// them across and down, or if other moving cells link them in this way. So a distance of 1 links cells that touch at a
 /// side or a corner. At most `most` regions are kept: the largest ones; among equal areas, those with the highest
 /// score; among equal scores, the first ones.
-MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules);
+/// `limit`: decides which regions are too large, with the earlier frames in mind; nullptr: only their areas decide.
+MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules, SizeLimit* limit = nullptr);
 
 }  // namespace cudavision::diff

@@ -18,7 +18,8 @@ TEST(changes_properties_while_playing, Each::run) {
                                      {"background=white", "xpos=12"},
                                      {"interpolation=nearest", "width=30"},
                                      {"layout=grid gap=2", ""},
-                                     {"layout=manual", "operator=difference"},
+                                     {"zero-size-is-unscaled=false", "width=0"},
+                                     {"layout=manual", "width=30 operator=difference"},
                                      {"layout=manual", "key=color key-color=0x0a141e"}};
   Mixer mixer(run, "", caps_text("RGB", size), {caps_text("RGB", {20, 20}), caps_text("RGB", {20, 20})});
   mixer.play();

@@ -327,6 +327,28 @@ TEST(honours_sizing_in_a_grid, Each::run) {
               }));
 }
 
+TEST(frees_the_cells_of_hidden_pads, Each::run) {
+  struct Case {
+    const char *settings, *pad;
+    bool frees;
+  };
+  for (const Case& c : {Case{"zero-size-is-unscaled=false ", "width=0", true},
+                        {"zero-size-is-unscaled=false ", "height=0", true},
+                        {"zero-size-is-unscaled=false ", "alpha=0", false},
+                        {"", "width=0 alpha=0", false}}) {
+    at(c.settings + std::string(c.pad));
+    const std::string caps = caps_text("RGB", {10, 10});
+    // The output has its natural size, so the cells are as large as the pads.
+    const Picture result = composed(run, c.settings + std::string("layout=grid rows=1 background=black"), "video/x-raw",
+                                    {{caps, "", {255, 0, 0}}, {caps, c.pad, {0, 0, 255}}, {caps, "", {0, 255, 0}}});
+    EXPECT_SAME(
+        result, drawn(result, [&](int x, int) {
+          return x < 10 ? Color{255, 0, 0, 0} : x >= (c.frees ? 10 : 20) ? Color{0, 255, 0, 0} : Color{0, 0, 0, 0};
+        }));
+    EXPECT_EQ(result[0].cols, c.frees ? 20 : 30);
+  }
+}
+
 // Memories ------------------------------------------------------------------------------------------------------------
 
 TEST(accepts_system_and_cuda_memory, Each::run) {

@@ -374,6 +374,76 @@ TEST(says_the_same_when_results_arrive_later, Each::run) {
   }
 }
 
+TEST(ignores_large_objects_that_enter_and_leave, Each::run) {
+  for (const char* settings : {"", "track=false", "output=overlay", "async-depth=2"})
+    for (const auto& [x, y] : {std::pair(8, 0), {-8, 0}, {0, 8}, {0, -8}})
+      for (bool large : {true, false}) {
+        at(settings + std::string(large ? " large" : " small"));
+        Player player(run, "max-area=20 " + std::string(settings));
+        const int width = large ? 128 : 32, height = large ? 112 : 48;
+        player.play({});
+        std::vector<Roi> found;
+        for (int i = -40; i <= 40; ++i)
+          for (const Roi& roi : player.look({{(320 - width) / 2 + i * x, (240 - height) / 2 + i * y, width, height}}))
+            found.push_back(roi);
+        for (int i = 0; i < 40; ++i) player.play({});
+        std::string all;
+        player.events(&all);
+        EXPECT_EQ(found.empty(), large);
+        EXPECT_EQ(all.find("begin") == std::string::npos, large);
+        EXPECT_EQ(all.find("enter") == std::string::npos, large || settings == std::string("track=false"));
+      }
+}
+
+/// A yard at night: a beam of headlights sweeps over it, and a person walks through it later. Only `max-area` tells
+/// them apart.
+TEST(ignores_headlights_that_sweep_over_a_yard, Each::run) {
+  for (bool limited : {true, false}) {
+    at(limited ? "with max-area" : "");
+    Player player(run,
+                  "reference=background preset=low-light track-hold=0.2" + std::string(limited ? " max-area=60" : ""));
+    unsigned seed = 1;
+    const auto shows = [&](int beam, int person) {
+      Buffer frame = timed(flat(player.video(), {0}), player.now);
+      paint(player.video(), frame, {0, 0, 320, 240}, [&](int x, int y) {
+        seed = seed * 1664525u + 1013904223u;
+        const double off_x = (x - beam) / 60.0, off_y = (y - 130) / 45.0;
+        const double light = 0.2 + 0.8 * std::exp(-off_x * off_x - off_y * off_y);
+        const bool covered = x >= person && x < person + 16 && y >= 140 && y < 190;
+        const unsigned block = unsigned(x / 4) * 73856093u ^ unsigned(y / 4) * 19349663u;
+        const double surface = covered ? 220 : 50 + double(block / 64 % 120);
+        return int(std::min(light * surface + double(seed >> 30), 255.0));
+      });
+      player.now += frame_time;
+      player.push(std::move(frame));
+    };
+    constexpr int far_away = -10000;
+    for (int i = 0; i < 100; ++i) shows(far_away, far_away);
+    for (int i = 0; i < 100; ++i) shows(-180 + 7 * i, far_away);
+    for (int i = 0; i < 50; ++i) shows(far_away, far_away);
+    const auto entered = [&] {
+      const std::vector<Said> events = player.events();
+      return std::count_if(events.begin(), events.end(), [](const Said& e) { return e.kind() == "enter"; });
+    };
+    EXPECT_EQ(entered() == 0, limited);
+    for (int i = 0; i < 100; ++i) shows(far_away, -20 + 2 * i);
+    EXPECT_EQ(entered(), 1);
+  }
+}
+
+/// The properties change while the remnant of a large object is still there; a flush begins another scene.
+TEST(remembers_large_objects_while_the_scene_is_the_same, Each::run) {
+  Player player(run, "max-area=20");
+  const Box large{96, 64, 128, 112}, remnant{112, 80, 48, 48};
+  player.play({});
+  for (int i = 0; i < 5; ++i) EXPECT(player.look({large}).empty());
+  set(player.element(), "gap=1");
+  for (int i = 0; i < 5; ++i) EXPECT(player.look({remnant}).empty());
+  flush(player);
+  player.play({});
+  EXPECT_EQ(player.look({remnant}).size(), 1u);
+}
+
 TEST(says_nothing_of_objects_if_asked, Each::run) {
   for (const char* settings : {"track=false", "post-messages=false"}) {
     at(settings);

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 
+#include "kernels/diff/size_limit.hpp"
 #include "tests/elements/plans.hpp"
 
 using namespace cudavision;
@@ -139,7 +141,9 @@ class Beside {
     {
       const Mapped from(frame, video_), to(out, video_, GST_MAP_READWRITE);
       expect_ok(plan_->submit(from.image(), to.image(), {}));
-      const std::vector<diff::MotionRegion> kept = diff::find_regions(result().cells, rules_).kept;
+      const bool limited = rules_.max_area < std::numeric_limits<int>::max();
+      const std::vector<diff::MotionRegion> kept =
+          diff::find_regions(result().cells, rules_, limited ? &limit_ : nullptr).kept;
       if (overlay_) expect_ok(plan_->draw_boxes(to.image(), kept, {}));
       regions.clear();
       for (const diff::MotionRegion& one : kept)
@@ -154,6 +158,7 @@ class Beside {
  private:
   const bool overlay_;
   const diff::RegionRules rules_;
+  diff::SizeLimit limit_{12};  // half a second
   const GstVideoInfo video_;
   std::unique_ptr<diff::Diff> plan_;
 };

@@ -91,7 +91,7 @@ TEST(refuses_caps_of_no_raw_video, Each::run) {
   const Message error = rig.error();
   EXPECT_EQ(error.domain, GST_STREAM_ERROR);
   EXPECT_EQ(error.code, int(GST_STREAM_ERROR_FORMAT));
-  EXPECT_CONTAINS(error.text, "no raw video");
+  EXPECT_CONTAINS(error.text, "do not describe raw video");
 }
 
 namespace {

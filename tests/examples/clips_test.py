@@ -27,6 +27,7 @@ import clip_formats  # noqa: E402
 import clip_streams  # noqa: E402
 import clips_of_events  # noqa: E402
 import edl  # noqa: E402
+import joined_clips  # noqa: E402
 import findings  # noqa: E402
 import media  # noqa: E402
 import motion_report  # noqa: E402
@@ -240,6 +241,95 @@ class Events(Clips):
         self.assertEqual([event.row["object"] for event in given], [7, 8, 7])
         self.assertIs(given[0].row, given[2].row)
 
+    def join(self, clip, *events):
+        """The rows of the clips of events, the path of the joined file, and the remark about it."""
+        rows = clips_of_events.cut(clip, clip_facts.facts_of(clip), [clips_of_events.Event(*each) for each in events],
+                                   self.folder / "clips", 0.2, 0.2)
+        name, remark = joined_clips.join(rows, self.folder / "clips")
+        return rows, self.folder / "clips" / name, remark
+
+    def encoded(self, path):
+        """The bytes of the pictures of a file, and their times from its first picture, in their order."""
+        with clip_streams.Reader(str(path), clip_facts.facts_of(str(path))) as reader:
+            buffers = [sample.get_buffer() for number, sample in reader.samples(0, 3600 * Gst.SECOND)
+                       if sample and number == 0]
+        first = min(buffer.pts for buffer in buffers)
+        return ([buffer.extract_dup(0, buffer.get_size()) for buffer in buffers],
+                [(buffer.pts - first) / Gst.SECOND for buffer in buffers])
+
+    def test_motions_become_one_file(self):
+        """The joined file has the pictures of the clips, not encoded again, one after the other."""
+        for name, encoder in (("a.mp4", f"{H264} ! mp4mux"), ("b.mkv", f"{H264} ! matroskamux"),
+                              ("c.webm", "vp8enc deadline=1 keyframe-max-dist=25 ! webmmux"),
+                              ("d.avi", "jpegenc ! avimux"),
+                              ("e.mkv", "x265enc key-int-max=25 option-string=log-level=none ! h265parse ! "
+                               "matroskamux")):
+            if not has(encoder.split()[0]):
+                continue
+            with self.subTest(name):
+                rows, joined, remark = self.join(make(self.folder / name, encoder, 200), (6, 6.4), (1, 1.4), (3.3, 3.6))
+                self.assertEqual((len(rows), remark), (3, ""))
+                whole, times = self.encoded(joined)
+                clips = [self.encoded(self.folder / "clips" / row["file"])
+                         for row in sorted(rows, key=lambda row: row["begin_s"])]
+                self.assertEqual(whole, [picture for pictures, _ in clips for picture in pictures])
+                self.assertEqual(joined.suffix, pathlib.Path(rows[0]["file"]).suffix)
+                begin = 0
+                for pictures, own in clips:
+                    for when, expected in zip(times[:len(own)], own):
+                        self.assertAlmostEqual(when - begin, expected, delta=0.003)
+                    times, begin = times[len(own):], begin + len(own) / 25
+                self.assertAlmostEqual(clip_facts.facts_of(str(joined)).length, begin, delta=0.1)
+
+    def test_motions_that_cannot_be_joined(self):
+        clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 200)
+        rows, joined, _ = self.join(clip, (1, 1.4), (6, 6.4))
+        self.assertEqual(joined_clips.join([], self.folder / "clips"), (None, ""))
+        joined.unlink()
+        other = self.folder / "clips" / rows[1]["file"]
+        for width, encoder, sentence in ((320, f"{H264} ! mp4mux", "320×120 instead of 160×120"),
+                                         (160, "jpegenc ! matroskamux", "image/jpeg instead of video/x-h264")):
+            launch(f"videotestsrc num-buffers=30 ! video/x-raw,format=I420,width={width},height=120,framerate=25/1 ! "
+                   f"{encoder} ! filesink", location=str(other))
+            with self.assertRaises(joined_clips.NotJoined) as raised:
+                joined_clips.join(rows, self.folder / "clips")
+            self.assertEqual(str(raised.exception), "the motions were not joined: "
+                             f"{rows[1]['file']} differs from {rows[0]['file']}: {sentence}")
+        facts = clip_facts.facts_of(str(other))
+        facts.setup = "another"
+        with (unittest.mock.patch.object(clip_facts, "facts_of",
+                                         side_effect=[clip_facts.facts_of(str(other)), facts]),
+              self.assertRaisesRegex(joined_clips.NotJoined, "its decoder is set up in another way$")):
+            joined_clips.join(rows, self.folder / "clips")
+        facts.codec = "video/x-divx"
+        with (unittest.mock.patch.object(clip_facts, "facts_of", return_value=facts),
+              self.assertRaisesRegex(joined_clips.NotJoined, "video/x-divx cannot be joined without encoding$")):
+            joined_clips.join(rows, self.folder / "clips")
+        other.write_text("no clip")
+        with self.assertRaisesRegex(joined_clips.NotJoined, "there is no video in it, or it cannot be read$"):
+            joined_clips.join(rows, self.folder / "clips")
+        with self.assertRaisesRegex(joined_clips.NotJoined, "could not be cut in time$"):
+            joined_clips.join(rows[:1], self.folder / "clips", until=0)
+        self.assertFalse(joined.exists())
+
+    def test_the_report_joins(self):
+        clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 200)
+        settings = f"--clip={clip}", "--set=preset=custom", "--set=min-area=1"
+        folder = self.folder / "out/clips"
+        said = self.report(*settings, "--clips=joined")
+        rows = self.list_of_clips()
+        self.assertIn(f"{'clips of events':<40}{len(rows)}, in out/clips, all in all-motions.mp4", said)
+        self.assertEqual(sorted(path.name for path in folder.iterdir()),
+                         sorted([row["file"] for row in rows] + [*LISTS, "all-motions.mp4"]))
+        with unittest.mock.patch.object(joined_clips, "write", side_effect=common.Failure("it did not open")):
+            found = motion_report.report(args_of(clip, *settings[1:], "--clips=joined"), self.folder / "out")
+        self.assertEqual(found.incomplete, "the motions were not joined: it did not open")
+        self.assertFalse((folder / "all-motions.mp4").exists())  # it showed the motions of the first run
+        self.report(*settings, "--clips=joined")
+        self.assertTrue((folder / "all-motions.mp4").exists())
+        self.report(*settings)
+        self.assertFalse(folder.exists())
+
     def test_a_list_for_editors(self):
         clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 200)
         clips_of_events.cut(clip, clip_facts.facts_of(clip), [clips_of_events.Event(1, 1.4),
@@ -435,10 +525,11 @@ class Usage(Clips):
                                ("--seconds=0", "argument --seconds: 0 is not a number above 0"),
                                ("--frames=2.5", "argument --frames: 2.5 is not a whole number of 1 or more"),
                                ("--embed=-1", "argument --embed: -1 is not a number of 0 or more"),
-                               ("--clips=x", "argument --clips: invalid choice: 'x' (choose from motions, visits)"),
+                               ("--clips=x", "argument --clips: invalid choice: 'x' "
+                                "(choose from motions, visits, joined)"),
                                ("--set=x=1", "cudadiff has no such property or value: x=1")):
             said = self.failure(argument, status=2)
-            self.assertEqual(re.sub(r"'(motions|visits)'", r"\1", said), text)  # Python 3.13 omits these quotes
+            self.assertEqual(re.sub(r"'(motions|visits|joined)'", r"\1", said), text)  # Python 3.13 omits these quotes
         self.assertEqual(self.failure("a.mp4", "--clip=rtsp://b", status=1),
                          "several inputs must be files or folders, and rtsp://b is neither")
 

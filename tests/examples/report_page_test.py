@@ -300,14 +300,23 @@ class CollectorTest(programs.InFolder):
         self.light(0, 51)
         self.light(0.1, 102)
         self.motion(0.2, "none", 0)
-        self.collector.finish_frames()
+        self.collector.finish_frames(end=True)
         self.assertEqual([(row[0], row[2], row[4]) for row in self.rows()],
                          [("0.000", "1", "20.00"), ("0.100", "1", "40.00"), ("0.200", "0", "40.00")])
+
+    def test_brightness_may_be_ahead_of_the_frames(self):
+        for time, mean in (0, 51), (0.1, 102), (0.2, 153):
+            self.light(time, mean)
+        for time in 0, 0.1, 0.2:
+            self.motion(time, "none")
+        self.assertEqual([row[4] for row in self.rows()], ["20.00", "40.00"])  # an `end` may repeat the last one
+        self.collector.finish_frames(end=True)
+        self.assertEqual([row[4] for row in self.rows()], ["20.00", "40.00", "60.00"])
 
     def test_frames_without_durations_last_until_the_next_one(self):
         for time, event in (0, "none"), (10, "begin"), (20, "motion"), (20, "end"):
             self.motion(time, event, duration=common.Gst.CLOCK_TIME_NONE)
-        self.collector.finish_frames()
+        self.collector.finish_frames(end=True)
         self.motion(20, "end", duration=common.Gst.CLOCK_TIME_NONE)  # at EOS
         self.assertEqual((self.found.count, self.found.end + self.found.frame_time), (3, 30))
 
@@ -317,10 +326,44 @@ class CollectorTest(programs.InFolder):
         self.motion(0.1, "none")
         self.motion(0.1, "end")
         self.light(0, 51)
-        self.collector.finish_frames()
+        self.collector.finish_frames(end=True)
         self.motion(0.1, "end")  # at EOS
         self.assertEqual((self.found.count, self.found.lights, self.found.moving), (2, [0], 1))
         self.assertAlmostEqual(self.found.end + self.found.frame_time, 0.2)
+
+
+class TrackerTest(programs.InFolder):
+
+    def sampled(self, dropped):
+        """The times of the masks of 50 frames of a second. `dropped`: whether a frame is lost between the pads."""
+        times = []
+        pipeline = common.parse("videotestsrc num-buffers=50 pattern=black ! "
+                                "video/x-raw,format=I420,width=64,height=48,framerate=50/1 ! "
+                                "identity name=before ! identity name=loss ! queue ! fakesink name=after sync=false")
+        before, loss, after = (pipeline.get_by_name(name) for name in ("before", "loss", "after"))
+        recorder = recording.Recorder(self.folder)
+        recorder.mask = lambda time, moving: times.append((round(time, 3), moving.shape))
+
+        def lose(_, info):
+            drop = dropped(round(info.get_buffer().pts / common.Gst.SECOND, 3))
+            return common.Gst.PadProbeReturn.DROP if drop else common.Gst.PadProbeReturn.OK
+
+        with pictures.Tracker(before.get_static_pad("sink"), after.get_static_pad("sink"), recorder,
+                              self.folder) as tracker:
+            loss.get_static_pad("sink").add_probe(common.Gst.PadProbeType.BUFFER, lose)
+            common.play(pipeline)
+            self.assertEqual(tracker.size, (64, 48))
+            return times, list(tracker.inputs)
+
+    def test_ten_frames_of_a_second_are_sampled_and_none_is_kept(self):
+        times, kept = self.sampled(lambda _: False)
+        self.assertEqual(times, [(round(0.1 * i, 3), (48, 64)) for i in range(10)])
+        self.assertEqual(kept, [])
+
+    def test_a_lost_frame_is_not_sampled_and_not_kept(self):
+        times, kept = self.sampled(lambda time: time in (0.2, 0.3))
+        self.assertEqual([time for time, _ in times], [0, 0.1, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+        self.assertEqual(kept, [])
 
 
 def structure(text):

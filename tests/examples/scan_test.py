@@ -196,7 +196,7 @@ class Keys(Folder):
         request = results.cut_request(clip, options)
         folder = f"1_ü_{clip.key[:8]}"
         self.assertEqual(request, {"events": [[1.0, 2.0, None]], "folder": str(self.folder / "out/clips" / folder),
-                                   "before": 2.0, "after": 2.0})
+                                   "before": 2.0, "after": 2.0, "joined": False})
         row = {"file": "a.mkv", "begin_s": 0.0, "end_s": 3.0, "event_begin_s": 1.0, "event_end_s": 2.0,
                "begin_clock": "", "object": ""}
         results.write_cut(clip, options, request, {"error": None, "rows": [row], "remark": "no sound"})
@@ -204,6 +204,7 @@ class Keys(Folder):
         self.assertEqual([event.get("cut") for event in written["events"]], [None, row])
         self.assertEqual(written["cut"], {**options, "folder": folder, "error": None, "remark": "no sound"})
         self.assertIsNone(results.cut_request(clip, options))  # it is done
+        self.assertEqual(results.cut_request(clip, {**options, "of": "joined"}), {**request, "joined": True})
         for place, wrong in [("rows", {"file": "../a.mkv"}), ("rows", {"begin_s": None}), ("rows", {"object": "7"}),
                              ("cut", {"folder": ".."}), ("cut", {"remark": 5}), ("cut", {"error": []})]:
             changed = copy.deepcopy(written)
@@ -407,9 +408,10 @@ class Child(Folder):
             self.worker.process.close()  # as the system does when the worker is killed
             self.worker.process.process.wait()
 
-    def cut(self, name, *events, folder="cut", before=0.5, after=0.5):
+    def cut(self, name, *events, folder="cut", before=0.5, after=0.5, joined=False):
         return self.worker.analyse({"uri": clips.clip_of(name, {}).uri, "timeout": FOREVER, "threads": 1, "cut": {
-            "events": events, "folder": str(self.folder / folder), "before": before, "after": after}})
+            "events": events, "folder": str(self.folder / folder), "before": before, "after": after,
+            "joined": joined}})
 
     def test_events_are_cut_out(self):
         make_clip("1.avi")
@@ -424,6 +426,11 @@ class Child(Folder):
         again = self.cut("1.avi", [0.6, 1.0, None], before=0, after=0)
         self.assertEqual(sorted(os.listdir("cut")), sorted([again["rows"][0]["file"], "clips.csv", "clips.edl",
                                                      "clips.json"]))
+        # The clips as one file.
+        both = self.cut("1.avi", [0.3, 0.5, None], [1.5, 1.7, None], before=0, after=0, joined=True)
+        self.assertEqual((both["error"], both["remark"], len(both["rows"])), (None, "", 2))
+        self.assertEqual(self.analyse("cut/all-motions.mkv")["frames"],
+                         sum(self.analyse(f"cut/{row['file']}")["frames"] for row in both["rows"]))
 
     def test_the_time_of_the_day(self):
         make_clip("1.mkv", muxer="matroskamux")
@@ -609,7 +616,7 @@ class CommandLine(Folder):
     def test_clips_of_events_in_the_command_line(self):
         parse = runpy.run_path(str(PROGRAM))["arguments"]
         for texts, kind in ((["--clips"], "motions"), (["--clips", "visits"], "visits"), (["--clips=visits"], "visits"),
-                            ([], None)):
+                            (["--clips", "joined"], "joined"), ([], None)):
             for given in [*texts, "folder", "--out=out"], ["folder", "--out=out", *texts]:
                 args = parse(given)
                 self.assertEqual((args.clips, args.cut and args.cut["of"]), (["folder"], kind), given)

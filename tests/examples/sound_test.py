@@ -14,6 +14,7 @@ import clip_formats  # noqa: E402
 import clip_streams  # noqa: E402
 import clips_of_events  # noqa: E402
 import common  # noqa: E402
+import joined_clips  # noqa: E402
 import numpy  # noqa: E402
 import stamp  # noqa: E402
 from clips_test import H264  # noqa: E402
@@ -215,6 +216,27 @@ class Sound(clips_test.Clips):
             self.assertAlmostEqual(begin + shift, first, delta=0.1)
             self.assertAlmostEqual(end + shift, last, delta=0.1)
             self.assertEqual(len(clips_test.times_of(cut)), round(25 * (row["end_s"] - row["begin_s"])))
+
+    @unittest.skipUnless(clips_test.has("voaacenc"), "no voaacenc")
+    def test_joined_motions_keep_their_sound(self):
+        """If some motions have no sound, the joined file has none, and a sentence says so."""
+        clip = make_with_sound(self.folder / "a.mp4", H264, "mp4mux", "voaacenc ! aacparse", end=6)
+        rows = [row for _, row in self.cut(clip, (1.2, 1.5), (4.2, 4.4), (7.5, 7.8))]
+        name, remark = joined_clips.join(rows[:2], self.folder / "clips")
+        joined = str(self.folder / "clips" / name)
+        ticks, begin, end = ticks_of(joined)
+        length = sum(row["end_s"] - row["begin_s"] for row in rows[:2])
+        expected, passed = [], 0
+        for row in rows[:2]:
+            expected += [passed + second - row["begin_s"] for second in range(8)
+                         if row["begin_s"] + 0.05 < second < row["end_s"] - 0.05]
+            passed += row["end_s"] - row["begin_s"]
+        inside = [tick for tick in ticks if min(abs(tick - each) for each in expected) < 0.05]
+        self.assertEqual((len(inside), remark), (len(expected), ""), (ticks, expected))
+        self.assertTrue(begin < 0.07 and abs(end - length) < 0.15, (begin, end, length))
+        name, remark = joined_clips.join(rows, self.folder / "clips")
+        self.assertEqual(remark, "all-motions.mp4 has no sound, because some motions have other sound than others")
+        self.assertEqual(self.sounds(self.folder / "clips" / name), [])
 
     @unittest.skipUnless(clips_test.has("voaacenc"), "no voaacenc")
     def test_streams_far_from_each_other(self):

@@ -16,7 +16,9 @@ namespace cudavision::test {
 namespace {
 
 using namespace diff::adaptive;
+using diff::enlarge_mask;
 using diff::Learning;
+using diff::MaskBytes;
 using diff::adaptive::Job;  // harness.hpp has another Job
 
 /// The state of a background of 8-bit samples at full size, and a frame.
@@ -285,13 +287,18 @@ void expect_equal_outlines(Background& background, bool masked, Random& random) 
     unmasked.create(height, width, CV_8U);
     for (const auto& [x, y] : positions(width, height)) unmasked.ptr(y)[x] = random.below(3) ? 255 : 0;
   }
-  for (const auto& [x, y] : positions(whole.cols, whole.rows)) whole.ptr(y)[x] = mask.ptr(y / scale)[x / scale];
-  cv::Mat expected = whole.clone();
+  const MaskBytes shown = masked ? MaskBytes{16, 235} : MaskBytes();
+  const auto byte_of = [&](bool changed) { return changed ? shown.changed : shown.unchanged; };
+  for (const auto& [x, y] : positions(whole.cols, whole.rows))
+    whole.ptr(y)[x] = byte_of(mask.ptr(y / scale)[x / scale] != 0);
+  cv::Mat expected = whole.clone(), enlarged(whole.size(), CV_8U);
+  enlarge_mask(mask, scale, shown, enlarged);
+  ASSERT_EQ(cv::countNonZero(enlarged != expected), 0) << width << " × " << height << ", scale " << scale;
   const auto changed = [&](int x, int y) { return mask.ptr(y)[x] != 0; };
   for (const auto& [x, y] : positions(whole.cols, whole.rows))
     if (at_outline(job, x / scale, y / scale, changed) && (!masked || unmasked.ptr(y / scale)[x / scale]))
-      expected.ptr(y)[x] = pixel_changed<std::uint8_t>(job, x, y, changed) ? 255 : 0;
-  refine_outline(job, true, mask, unmasked, whole);
+      expected.ptr(y)[x] = byte_of(pixel_changed<std::uint8_t>(job, x, y, changed));
+  refine_outline(job, true, mask, unmasked, shown, whole);
   ASSERT_EQ(cv::countNonZero(whole != expected), 0) << width << " × " << height << ", scale " << scale;
 }
 

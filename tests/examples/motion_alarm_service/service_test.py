@@ -4,6 +4,7 @@
 import collections
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -23,6 +24,7 @@ import camera
 import common
 import config
 import discovery
+import metrics
 import motion_alarm_service
 import mqtt
 import snapshot
@@ -223,6 +225,74 @@ class Units(unittest.TestCase):
         self.assertEqual((19, 0), (door.frames, door.reconnects))
         self.assertTrue(all(line["time"] <= told[-1]["time"] for line in told))
 
+    def watched(self, pictures, **settings):
+        """Plays pictures of 160×120, each for ten frames in two seconds, through a camera that watches. Returns the
+        camera and what it told: pairs of the event and its state."""
+        told = []
+        told_to = listener(event=lambda door, line: told.append((line["event"], line.get("state"))))
+        door, pushed = start_camera(self, "appsrc name=source is-live=true format=time "
+                                    "caps=video/x-raw,format=GRAY8,width=160,height=120,framerate=5/1", told_to,
+                                    cudadiff={"reference": "first"}, watch=True, **settings)
+        for number in range(10 * len(pictures)):
+            frame = common.Gst.Buffer.new_wrapped(pictures[number // 10](number))
+            frame.pts = number * common.Gst.SECOND // 5
+            pushed.emit("push-buffer", frame)
+            wait_for("the frame", lambda: door.frames == number + 1)
+        return door, told
+
+    def test_conditions_of_the_picture(self):
+        noise = random.Random(1)
+        texture = bytes(noise.randrange(60, 200) for _ in range(160 * 120))
+
+        def normal(number):
+            return bytes(value + (number + at) % 2 for at, value in enumerate(texture))
+
+        def dark(number):
+            return bytes([4 + number % 2]) * (160 * 120)
+
+        def covered(number):
+            return bytes([120 + number % 2]) * (160 * 120)
+
+        def frozen(_):
+            return texture
+
+        door, told = self.watched([normal, dark, normal, covered, normal, frozen],
+                                  cudahistogram={"watch-time": 1})
+        wait_for("the last condition", lambda: ("frozen", "begin") in told)
+        self.assertEqual([("dark", "begin"), ("dark", "end"), ("covered", "begin"), ("covered", "end"),
+                          ("frozen", "begin")], [each for each in told if each[0] in config.CONDITIONS])
+        self.assertEqual(({"frozen"}, "the picture is frozen"), (door.conditions, door.trouble))
+        states = discovery.states("x", door)
+        self.assertEqual({"x/door/watch/dark": "OFF", "x/door/watch/bright": "OFF", "x/door/watch/covered": "OFF",
+                          "x/door/watch/defocused": "OFF", "x/door/watch/frozen": "ON"},
+                         {topic: state for topic, state in states.items() if "/watch/" in topic})
+        self.assertEqual("the picture is frozen", states["x/door/problem"])
+        announced = discovery.discovery("homeassistant", "x", [door])
+        found = [json.loads(payload) for topic, payload in announced.items() if "/door_watch_" in topic]
+        self.assertEqual({topic for topic in states if "/watch/" in topic}, {each["state_topic"] for each in found})
+        samples = {(sample.name.removeprefix("cudavision_camera_"), [*sample.labels.values()][-1]): sample.value
+                   for family in metrics.Collector([door], None, None).collect() for sample in family.samples}
+        for key, value in {("watch", "frozen"): 1, ("watch", "covered"): 0, ("events_total", "covered"): 1,
+                           ("events_total", "frozen"): 1, ("events_total", "bright"): 0}.items():
+            self.assertEqual(value, samples[key], key)
+        door.stop()
+        door.join(HANGS)
+        self.assertEqual(("frozen", "end"), told[-1])
+        self.assertFalse(door.conditions)
+
+    def test_conditions_end_when_a_camera_is_lost(self):
+        door = camera.Camera(config.Camera(uri="test", key="door", watch=True), config.Reconnect(), listener())
+        door.conditions.add("dark")
+        door.lost()
+        self.assertEqual(set(), door.conditions)
+
+    def test_the_last_change_of_the_view_is_a_state(self):
+        publisher = mqtt.Publisher(config.Mqtt(port=free_port()), None)
+        door = collections.namedtuple("Door", "name")("door")
+        for event in "scene", "moved", "light", "moves", "begin":
+            publisher.event(door, {"event": event})
+        self.assertEqual({"cudavision/door/view": '{"event": "moved"}'}, publisher.retained)
+
     def test_snapshots_show_the_best_view_without_tint(self):
         """A square enters across the left edge, grows and disappears. The first snapshot is its first frame; the last
         one shows it whole and largest."""
@@ -341,7 +411,8 @@ class CommandLine(Case):
             "[camera": "is not TOML",
             f"{door}[mqqt]": "there is no table [mqqt]",
             f"{door}name = 1":
-                "[camera.door] has no key name; it may have uri, title, wall, recording, onvif, source, cudadiff",
+                "[camera.door] has no key name; it may have uri, title, wall, recording, watch, onvif, source, "
+                "cudadiff, cudahistogram",
             "[camera.door]": "[camera.door] needs the key uri",
             "[camera.door]\nuri = 1": "uri in [camera.door] must be a string",
             '["camera"."the door"]\nuri = "test"': "[camera.the door]: a name of a camera consists of",
@@ -398,6 +469,14 @@ class CommandLine(Case):
             f"{rtsp}recording = ['yard', 5]\n[recording]\nfolder = '/tmp'\n{yard}": "names the zone 5, which",
             f"{rtsp}recording = ['yard']\n[recording]\nfolder = '/tmp'\n{yard}track = 'no'":
                 "[camera.door.cudadiff]: track=false leaves no visits, which recording in [camera.door] needs",
+            f"{door}[camera.door.cudahistogram]\nwatch-time = 5":
+                "[camera.door.cudahistogram] needs watch = true in [camera.door]",
+            f"{door}watch = true\n[camera.door.cudahistogram]\nwatch-tim = 5":
+                "[camera.door.cudahistogram]: cudahistogram has no such property or value: watch-tim=5",
+            f"{door}watch = true\n[camera.door.cudahistogram]\nwatch = false":
+                "[camera.door.cudahistogram]: watch=false leaves nothing to watch",
+            f"{door}watch = true\n[camera.door.cudahistogram]\nwatch-time = -1":
+                "[camera.door.cudahistogram]: watch-time is -1: it must be 0 to",
             f"{door}onvif = 8081": "onvif in [camera.door] needs the table [onvif], with username and password",
             f"{door}[onvif]\nusername = 'a'\npassword = '{SECRET}'": "[onvif] applies to no camera: write onvif = PORT",
             f"{door}onvif = 1\n[onvif]\nusername = 'a'": "[onvif] needs the key password",
@@ -425,6 +504,8 @@ class CommandLine(Case):
             f"{rtsp}zones = 'yard 2000: 0,0 3839,9 9,2159'": [],
             f"{rtsp}zones = 'a: 0.0,0.0 1.0,1.0 0.0,0.5'\ntrack = false": ["zones has no effect with track=false"],
             f"{rtsp}preset = 'outdoor'\noutput = 'overlay'": [],
+            '[camera.door]\nuri = "rtsp://127.0.0.1:9/x"\nwatch = true\n[camera.door.cudahistogram]\nwatch-time = 10\n'
+            'region = "outside-roi"\nregions = "0,0,700,40"': [],
             '[camera.door]\nuri = "rtsp://127.0.0.1:9/x"\nrecording = ["way in"]\n[recording]\nfolder = "/tmp"\n'
             '[camera.door.cudadiff]\nzones = "way in: 0.0,0.0 1.0,1.0 0.0,0.5; street: 0,0 9,9 9,0"': [],
         }.items():
