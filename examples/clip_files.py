@@ -15,6 +15,7 @@ NAMES = set(".264 .265 .3g2 .3gp .asf .avi .dav .divx .dv .f4v .flv .h264 .h265 
             ".mjpg .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg .ogv .ts .vob .webm .wmv .y4m".split())
 PROGRAMS = (".mts", ".ts")  # may be TypeScript
 PICTURES = (".jpeg", ".jpg", ".png")
+MAGIC = (b"\xff\xd8", b"\x89PNG")  # the first bytes of JPEG and PNG
 HEAD = 2 ** 16  # bytes of a file that identify its type
 LISTED = 5  # names of ignored files in a sentence
 
@@ -55,9 +56,11 @@ def clips_in(folder, deep=False):
     def fail(error):
         raise common.Failure(f"cannot read {error.filename}: {error.strerror}")
 
-    found, others = [], []
+    found, others, inner = [], [], []
     for path, folders, files in os.walk(folder, onerror=fail):
-        folders[:] = [name for name in folders if deep and not name.startswith(".")]
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if not deep:
+            inner, folders[:] = folders[:], []
         for name in files:
             if not name.startswith("."):
                 file = os.path.join(path, name)
@@ -68,7 +71,8 @@ def clips_in(folder, deep=False):
         pictures = [path for path in others if path.lower().endswith(PICTURES)]
         raise common.Failure("; ".join(filter(None, (
             f"there is no video in the folder {folder}", left_out(others),
-            pictures and f"its pictures are a clip with the name '{clip_of(pictures[0])}' and --rate=1"))))
+            pictures and f"its pictures are a clip with the name '{clip_of(pictures[0])}' and --rate=1",
+            inner and f"its subfolders are not searched: name them, such as {os.path.join(folder, inner[0])}"))))
     return found, others
 
 
@@ -88,6 +92,17 @@ def pictures_in(folder):
     if ending.lower() not in PICTURES or any(name.startswith(".") and name.endswith(ending) for name in names):
         return None
     return clip_of(os.path.join(folder, f"1{ending}"))
+
+
+def count_pictures(folder):
+    """The number of pictures in a folder with nothing else. Raises a Failure if the first one cannot be read, because
+    GStreamer finds the format of all pictures in its bytes."""
+    paths = sorted((os.path.join(folder, name) for name in os.listdir(folder) if not name.startswith(".")),
+                   key=os.fsencode)
+    first = next(filter(os.path.getsize, paths), paths[0])
+    if not head_of(first).startswith(MAGIC):
+        raise common.Failure(f"the first picture of the folder, {first}, is neither JPEG nor PNG: move it elsewhere")
+    return len(paths)
 
 
 def left_out(others):

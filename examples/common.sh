@@ -104,6 +104,11 @@ save() {
   local file=$1 temporary
   shift
   if [[ -d $file || $file == */ ]]; then fail "cannot write $file: it is a folder"; fi
+  if [[ " $* " == *' matroskamux '* && ${file,,} =~ \.(avi|m4v|mov|mp4|ts|webm)$ ]]; then
+    misuse "$file would be Matroska: choose a name that ends in .mkv"
+  elif [[ " $* " == *' pngenc '* && ${file,,} =~ \.(bmp|jpeg|jpg|tif|tiff|webp)$ ]]; then
+    misuse "$file would be PNG: choose a name that ends in .png"
+  fi
   if [[ -e $file && ! -f $file ]]; then  # a device or a pipe
     "$@" 3>"$file" || exit 1
     return

@@ -397,6 +397,8 @@ case $1 in
     for name in victim/out missing/out . /dev/full; do fails 1 "$fade" black.avi white.avi "$name"; done
     rm audio
     expect 'files after failures' "$before" "$(ls -A)"
+    fails 2 "$fade" black.avi white.avi out.MP4
+    expect 'a file with a wrong ending' no "$([[ -e out.MP4 ]] && echo yes || echo no)"
     check_usage "$fade"
     fails 2 "$fade" black.avi white.avi
     fails 2 "$fade" black.avi white.avi out -1
@@ -470,12 +472,18 @@ case $1 in
         *) expect "frames of $1 of a $format" 1 "$(frames_of "$work/out")" ;;
       esac
     done
+    case $1 in
+      threshold-* | unsharp-*) fails 2 "$root/examples/recipes/$1.sh" "$work/in.png" "$work/other.JPG" ;;
+    esac
+    expect 'a file with a wrong ending' no "$([[ -e $work/other.JPG ]] && echo yes || echo no)"
     check_names "$root/examples/recipes/$1.sh" "$work/in.png"
     ;;
   *)
     gst-launch-1.0 -q "${source[@]}" ! jpegenc ! avimux ! filesink location="$work/in.avi"
     "$root/examples/recipes/$1.sh" "$work/in.avi" "$work/out.mkv"
     expect "frames of $1" "$FRAMES" "$(frames_of "$work/out.mkv")"
+    fails 2 "$root/examples/recipes/$1.sh" "$work/in.avi" "$work/other.MP4"
+    expect 'a file with a wrong ending' no "$([[ -e $work/other.MP4 ]] && echo yes || echo no)"
     check_names "$root/examples/recipes/$1.sh" "$work/in.avi"
     ;;
 esac

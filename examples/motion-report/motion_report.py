@@ -151,6 +151,11 @@ def judge(args, findings, facts):
     elif facts and not findings.incomplete and not findings.at_end:
         end = max([findings.reached, *(span.end for span in findings.lost)])
         findings.incomplete = containers.cut_of(args.clip) or facts.missing(end, args.part.until)
+    elif args.pictures and args.part.is_whole and not findings.incomplete:
+        lost = args.pictures - findings.count * (args.part.skip + 1)
+        if lost > args.part.skip:
+            findings.incomplete = (f"{lost} of {args.pictures} pictures could not be read: the times after them are "
+                                   "too early")
     findings.incomplete = "; ".join(
         filter(None, (losses.sentence(findings.lost, findings.count), findings.incomplete)))
 
@@ -298,8 +303,8 @@ def parse_arguments():
     parser.add_argument("--embed", type=common.number(float, 0), default=24, metavar="MIB",
                         help="a video up to this size is a part of report.html; a larger one is a separate file (24)")
     parser.add_argument("--clips", nargs="?", const="motions", choices=clips_of_events.KINDS,
-                        help="cut out a file for each motion, or for each visit of an object; joined: each motion, and "
-                        "all motions as one file")
+                        help="cut out a file for each motion, also outside of the zones, or for each visit of an "
+                             "object; joined: each motion, and all motions as one file")
     parser.add_argument("--stamp", action="store_true",
                         help="burn the time into these files; their pictures are encoded again")
     parser.add_argument("--before", type=common.number(float, 0, 3600), default=2, metavar="SECONDS",
@@ -316,6 +321,7 @@ def parse_arguments():
     paths = [uris.path_of(each) for each in args.inputs]
     args.inputs = [each if path is None else path for each, path in zip(args.inputs, paths)]
     args.clip, args.recording, args.title, args.length = args.inputs[0] if args.inputs else None, [], "", 0
+    args.pictures = 0  # in a folder of pictures
     motion = common.parse("cudadiff name=motion ! fakesink").get_by_name("motion")
     for text in args.settings:
         if not inputs.set_property(motion, text):
@@ -328,6 +334,7 @@ def run():
     out = pathlib.Path(args.out)
     pictures = clip_files.pictures_in(args.clip) if len(args.inputs) == 1 and os.path.isdir(args.clip) else None
     if pictures:
+        args.pictures = clip_files.count_pictures(args.clip)
         args.title, args.clip, args.inputs = name_of(os.path.abspath(args.clip)), pictures, [pictures]
         args.part = replace(args.part, rate=args.part.rate or PICTURES)
     if len(args.inputs) > 1 or (args.clip and os.path.isdir(args.clip)):

@@ -28,6 +28,8 @@ def run():
     parser.add_argument("start", nargs="?", default="1", type=nanoseconds, help="when B begins, in seconds after A (1)")
     parser.add_argument("seconds", nargs="?", default="1", type=nanoseconds, help="seconds that B takes to cover A (1)")
     args = parser.parse_args()
+    if pathlib.Path(args.out).suffix.lower() in (".avi", ".m4v", ".mov", ".mp4", ".ts", ".webm"):
+        parser.error(f"{args.out} would be Matroska: choose a name that ends in .mkv")
     size = "width=1280,height=720"
     pipeline = common.parse(f"""
         cudablend name=mix background=black ! video/x-raw,format=I420,{size} ! queue ! jpegenc quality=90

@@ -80,6 +80,42 @@ class Folders(programs.InFolder):
         self.assertEqual([row["time_s"] for row in programs.rows_of(self.folder / "out/frames.csv")],
                          ["2.000", "2.250"])
 
+    def test_pictures_that_cannot_be_read(self):
+        picture = self.picture("ball")
+        for number in range(9):
+            self.write(f"a/{number}.jpg", picture)
+        self.write("a/2.jpg", b"a text")
+        self.write("a/5.jpg", b"")
+        lost = "2 of 9 pictures could not be read: the times after them are too early"
+        self.report("a", status=3)
+        self.assertEqual(self.events("finished")[0]["incomplete"], lost)
+        self.assertIn(lost, self.page())
+        self.report("a", "--duration=4")
+        self.write("a/2.jpg", picture)
+        self.write("a/5.jpg", picture)
+        for skip in range(5):
+            with self.subTest(skip=skip):
+                self.report("a", f"--frame-skip={skip}")
+
+    def test_the_first_picture_cannot_be_read(self):
+        self.write("a/0.jpg", b"")
+        self.write("a/1.jpg", b"a text")
+        self.write("a/2.jpg", self.picture("ball"))
+        self.assertIn("the first picture of the folder, a/1.jpg, is neither JPEG nor PNG: move it elsewhere\n",
+                      self.report("a", status=1))
+        (self.folder / "a/1.jpg").unlink()
+        self.report("a", status=3)
+
+    def test_subfolders(self):
+        self.write("notes.txt")
+        for name in "b", "a", ".c":
+            (self.folder / name).mkdir()
+        said = f"its subfolders are not searched: name them, such as {self.folder / 'a'}"
+        self.assertIn(f"; {said}\n", self.report(self.folder, status=1))
+        with self.assertRaises(common.Failure) as caught:
+            clip_files.clips_in(self.folder, deep=True)
+        self.assertNotIn("subfolders", str(caught.exception))
+
     def test_pictures_and_other_files(self):
         self.write("a/1.jpg", self.picture("ball"))
         for other in "2.JPG", "notes.txt", ".2.jpg":
