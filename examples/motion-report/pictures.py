@@ -117,11 +117,12 @@ class Tracker:
         self.recorder, self.pictures, self.size = recorder, Pictures(folder), (0, 0)
         self.best, self.poster_score, self.poster_frame = {}, -1, None
         self.inputs = collections.deque()  # the sampled frames between the pads; a kept frame costs the decoder memory
-        self.caps = self.segment = self.sampled = None
+        self.caps = self.segment = self.sampled = self.mask_caps = None
         self.close, self.wide, self.small = self.cameras = (media.Camera(LARGE), media.Camera(WIDE),
                                                             media.mask_camera(GRID))
         before.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, self.on_event)
         before.add_probe(Gst.PadProbeType.BUFFER, self.on_input)
+        after.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, self.on_mask_event)
         after.add_probe(Gst.PadProbeType.BUFFER, self.on_output)
 
     def __enter__(self):
@@ -143,6 +144,12 @@ class Tracker:
             self.size = common.size_of_caps(self.caps)
         elif event.type == Gst.EventType.SEGMENT:
             self.segment = event.parse_segment()
+        return OK
+
+    def on_mask_event(self, _, info):
+        event = info.get_event()
+        if event.type == Gst.EventType.CAPS:
+            self.mask_caps = event.parse_caps()
         return OK
 
     def on_input(self, _, info):
@@ -180,7 +187,7 @@ class Tracker:
         score = sum(w * h for _, _, w, h in seen.values())
         if score > self.poster_score * BETTER:
             self.poster_score, self.poster_frame = score, (frame.buffer, frame.caps)
-        moving = self.mask(buffer, frame.caps)
+        moving = self.mask(buffer, self.mask_caps)
         if moving is not None:
             self.recorder.mask(frame.time, moving)
 

@@ -380,8 +380,7 @@ class Pictures(programs.InFolder):
             buffer.pts = Gst.CLOCK_TIME_NONE if milliseconds is None else milliseconds * Gst.MSECOND
             self.assertEqual(source.push(buffer), Gst.FlowReturn.OK)
 
-        with pictures.Tracker(Gst.ElementFactory.make("identity").get_static_pad("src"), source, recorder,
-                              self.folder) as tracker:
+        with pictures.Tracker(source, source, recorder, self.folder) as tracker:
             source.push_event(Gst.Event.new_stream_start("a"))
             source.push_event(Gst.Event.new_caps(Gst.Caps("video/x-raw,format=GRAY8,width=64,height=48,framerate=0/1")))
             self.assertEqual(tracker.size, (64, 48))
