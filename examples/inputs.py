@@ -91,26 +91,8 @@ def seconds_of(time):
 def line_of(event):
     """The JSON members for a message of cudadiff. `time` is the stream time in seconds, or None."""
     times = "entered", "left", "since", "best-time", "began", "last-motion"
-    keys = (
-        "changed-ratio",
-        "mean-difference",
-        "id",
-        "x",
-        "y",
-        "width",
-        "height",
-        "zone",
-        "line",
-        "direction",
-        "seconds",
-        "path-length",
-        "crossed-left",
-        "crossed-right",
-        "best-x",
-        "best-y",
-        "best-width",
-        "best-height",
-    )
+    keys = ("changed-ratio", "mean-difference", "id", "x", "y", "width", "height", "zone", "line", "direction",
+            "seconds", "path-length", "crossed-left", "crossed-right", "best-x", "best-y", "best-width", "best-height")
     line = {
         "event": event.get_value("event"),
         "time": seconds_of(event.get_value("stream-time")),

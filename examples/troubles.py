@@ -15,12 +15,10 @@ PATIENCE = 5  # seconds for a connection
 
 def kind_of(error) -> str:
     """DOMAIN/CODE of a GLib.Error of GStreamer, such as RESOURCE/NOT_FOUND."""
-    for domain, quark, codes in (
-        ("LIBRARY", Gst.library_error_quark(), Gst.LibraryError),
-        ("RESOURCE", Gst.resource_error_quark(), Gst.ResourceError),
-        ("STREAM", Gst.stream_error_quark(), Gst.StreamError),
-        ("CORE", Gst.core_error_quark(), Gst.CoreError),
-    ):
+    for domain, quark, codes in (("LIBRARY", Gst.library_error_quark(), Gst.LibraryError),
+                                 ("RESOURCE", Gst.resource_error_quark(), Gst.ResourceError),
+                                 ("STREAM", Gst.stream_error_quark(), Gst.StreamError),
+                                 ("CORE", Gst.core_error_quark(), Gst.CoreError)):
         if error.matches(quark, error.code):
             return f"{domain}/{codes(error.code).value_nick.replace('-', '_').upper()}"
     return "OTHER"

@@ -58,9 +58,8 @@ def make(settings):
     devices = onvif_device.Devices(settings.onvif) if settings.onvif else None
     publisher = mqtt.Publisher(settings.mqtt, snapshot.Encoder(lambda: Supervised.contexts)) if settings.mqtt else None
     screen = (
-        wall.Wall(
-            settings.wall, [each for each in settings.cameras if each.wall], settings.reconnect, bool(settings.page)
-        )
+        wall.Wall(settings.wall, [each for each in settings.cameras if each.wall], settings.reconnect,
+                  bool(settings.page))
         if settings.wall
         else None
     )

@@ -21,10 +21,8 @@ DURATION = re.compile(
 )
 ANSWERS = {
     each.tag: each
-    for each in etree.parse(
-        pathlib.Path(__file__).with_name("onvif_answers.xml"),
-        etree.XMLParser(remove_blank_text=True, remove_comments=True),
-    ).getroot()
+    for each in etree.parse(pathlib.Path(__file__).with_name("onvif_answers.xml"),
+                            etree.XMLParser(remove_blank_text=True, remove_comments=True)).getroot()
 }
 
 

@@ -251,9 +251,8 @@ class Folder:
                 os.unlink(part)
             else:
                 os.rename(part, part.removesuffix(PART))
-                log.warning(
-                    "%s: %s was not finished, and ends early", self.camera, os.path.basename(part).removesuffix(PART)
-                )
+                log.warning("%s: %s was not finished, and ends early", self.camera,
+                            os.path.basename(part).removesuffix(PART))
 
     def new_file(self, wall, suffix):
         """An open file for a clip that begins at this clock time. Raises OSError."""

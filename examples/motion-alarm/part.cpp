@@ -2,7 +2,6 @@
 #include "part.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <regex>

@@ -26,12 +26,8 @@ def solarizer(device, threshold):
         return solarize
     import cupy
 
-    kernel = cupy.ElementwiseKernel(
-        "uint8 sample, uint8 threshold",
-        "uint8 result",
-        "result = sample > threshold ? 255 - sample : sample",
-        "solarize",
-    )
+    kernel = cupy.ElementwiseKernel("uint8 sample, uint8 threshold", "uint8 result",
+                                    "result = sample > threshold ? 255 - sample : sample", "solarize")
 
     def solarize(frame):
         luma = cupy.from_dlpack(frame.planes[0])
@@ -41,15 +37,13 @@ def solarizer(device, threshold):
 
 
 def run():
-    parser = common.Parser(
-        description=__doc__, usage="%(prog)s [--device cuda|cpu] [--threshold LEVEL] VIDEO OUTPUT.avi"
-    )
+    parser = common.Parser(description=__doc__,
+                           usage="%(prog)s [--device cuda|cpu] [--threshold LEVEL] VIDEO OUTPUT.avi")
     parser.add_argument("video")
     parser.add_argument("output")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="the device to use (cuda)")
-    parser.add_argument(
-        "--threshold", type=int, default=128, metavar="LEVEL", help="luma above this value is inverted, 0 to 255 (128)"
-    )
+    parser.add_argument("--threshold", type=int, default=128, metavar="LEVEL",
+                        help="luma above this value is inverted, 0 to 255 (128)")
     args = parser.parse_args()
     if not 0 <= args.threshold <= 255:
         parser.error(f"the threshold is 0 to 255, not {args.threshold}")

@@ -34,9 +34,8 @@ def load(torch, file, device):
 
         def forward(self, picture):
             gradient = torch.nn.functional.conv2d(picture.mean(1, keepdim=True), self.sobel)
-            return torch.nn.functional.adaptive_avg_pool2d(
-                gradient.square().sum(1, keepdim=True).sqrt(), GRID
-            ).flatten()
+            return torch.nn.functional.adaptive_avg_pool2d(gradient.square().sum(1, keepdim=True).sqrt(),
+                                                           GRID).flatten()
 
     return Edges().to(device).eval()
 
@@ -77,9 +76,8 @@ def run():
     )
     parser.add_argument("video", nargs="?")
     parser.add_argument("--model", metavar="FILE.pt", help="a TorchScript model that takes 1×3×H×W, from 0 to 1")
-    parser.add_argument(
-        "--device", choices=("cuda", "cpu"), help="the device to use; by default the GPU if PyTorch finds one"
-    )
+    parser.add_argument("--device", choices=("cuda", "cpu"),
+                        help="the device to use; by default the GPU if PyTorch finds one")
     parser.add_argument("--frames", type=int, default=0, metavar="N", help="stop after N frames")
     args = parser.parse_args()
     try:

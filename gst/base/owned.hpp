@@ -12,8 +12,10 @@ struct Unref {
   void operator()(GstBuffer* buffer) const { gst_buffer_unref(buffer); }
   void operator()(GstCaps* caps) const { gst_caps_unref(caps); }
   void operator()(GstContext* context) const { gst_context_unref(context); }
+  void operator()(GstEvent* event) const { gst_event_unref(event); }
   void operator()(GstMemory* memory) const { gst_memory_unref(memory); }
   void operator()(GstQuery* query) const { gst_query_unref(query); }
+  void operator()(GstSample* sample) const { gst_sample_unref(sample); }
   void operator()(gpointer object) const { gst_object_unref(object); }
 };
 

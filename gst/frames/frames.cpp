@@ -4,7 +4,6 @@
 
 #include <gst/video/video.h>
 
-#include <cstring>
 #include <iterator>
 #include <string>
 

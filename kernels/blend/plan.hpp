@@ -3,7 +3,6 @@
 // into a Target and a list of Layers, which a Composer composes. Device code reads these structs as kernel parameters.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>

@@ -3,7 +3,6 @@
 // processes twice as many samples as OpenCV's sums, and no second pass over the sums is needed.
 #pragma once
 
-#include <cstdint>
 #include <opencv2/core.hpp>
 
 #include "kernels/convolve/plan.hpp"

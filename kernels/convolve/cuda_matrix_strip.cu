@@ -85,8 +85,8 @@ struct StripSums {
 
   /// `skips_first`: plain steps of four channels compute the last three, otherwise the first three.
   __device__ __forceinline__ StripSums(const MatrixStripParams& p, const MatrixJob& job, bool skips_first) : sums{} {
-    // opaque_register() turns this into a load from memory. Constant memory would serve the
-    // lanes one at a time, because each reads another parameter.
+    // opaque_register() turns this into a load from memory. Constant memory would serve the lanes one at a time,
+    // because each reads another parameter.
     const uint2* fragments = &p.fragments[0][0][threadIdx.x % 32];
     opaque_register(fragments);
 #pragma unroll
@@ -249,7 +249,7 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   const int count = min(place.rows, view.y1 - y), groups = (count + K - 1 + rows - 1) / rows;
   const int own_x = x + 128 * warp;
 
-  constexpr int strips = strip_width * C, margin = 4 * C;  // margin: windows extend no further
+  constexpr int strips = strip_width * C, margin = 4 * C;  // bytes of a row of the strip; windows extend no further
   const int begin = x * C - strip_lead;
   const cuda::RowColumns columns(job, begin, strip_lead - margin,
                                  min(strip_lead + strips + margin, view.x1 * C + margin - begin));
@@ -272,7 +272,7 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
     cuda::commit();
   }
 
-  int group = 0, slot = 0, before = 0, next = Layout::ahead % slots;
+  int group = 0, slot = 0, before = 0, next = Layout::ahead % slots;  // before: the slot of the previous group
   const auto march = [&](auto is_plain, int end) {
     constexpr bool Plain = decltype(is_plain)::value;
 #pragma unroll 1

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <memory>
 #include <type_traits>
 
 #include "backends.h"  // made by the build: CUDAVISION_CUDA and CUDAVISION_CPU are 1 or 0

@@ -19,7 +19,6 @@ constexpr ChannelSet three(Role a, Role b, Role c) { return {0, 3, 0, 0, {a, b, 
 constexpr ChannelSet four(Role a, Role b, Role c, Role d, int sx = 0) {
   return {0, 4, std::uint8_t(sx), 0, {a, b, c, d}};
 }
-constexpr ChannelSet none{};
 
 using Sets = std::array<ChannelSet, max_sets>;
 /// A plane for each component; the last one may be alpha.
@@ -30,7 +29,6 @@ constexpr Sets with_alpha(Sets sets) {
   sets[3] = one(3, A);
   return sets;
 }
-constexpr Sets packed(const ChannelSet& set) { return {set}; }
 
 constexpr Sets yuv_420 = planar(Y, U, V, 1, 1), yuv_422 = planar(Y, U, V, 1), yuv_444 = planar(Y, U, V);
 constexpr Sets gbr = planar(G, B, R);
@@ -67,37 +65,37 @@ constexpr Packing packed_v308 = fields(Format::Y444, 1, 1, 1, 8, 0, "012"),
 
 // name | depth shift | planes sets | channel sets | first libgstcuda | packing
 constexpr std::array<FormatInfo, format_count> table{{
-    {Format::GRAY8, "GRAY8", 8, 0, 1, 1, {one(0, Y), none, none}, 0},
-    {Format::RGB, "RGB", 8, 0, 1, 1, {three(R, G, B), none, none}, 22},
-    {Format::BGR, "BGR", 8, 0, 1, 1, {three(B, G, R), none, none}, 22},
-    {Format::RGBA, "RGBA", 8, 0, 1, 1, {four(R, G, B, A), none, none}, 22},
-    {Format::BGRA, "BGRA", 8, 0, 1, 1, {four(B, G, R, A), none, none}, 22},
-    {Format::ARGB, "ARGB", 8, 0, 1, 1, {four(A, R, G, B), none, none}, 22},
-    {Format::ABGR, "ABGR", 8, 0, 1, 1, {four(A, B, G, R), none, none}, 22},
-    {Format::RGBx, "RGBx", 8, 0, 1, 1, {four(R, G, B, X), none, none}, 22},
-    {Format::BGRx, "BGRx", 8, 0, 1, 1, {four(B, G, R, X), none, none}, 22},
-    {Format::xRGB, "xRGB", 8, 0, 1, 1, {four(X, R, G, B), none, none}, 0},
-    {Format::xBGR, "xBGR", 8, 0, 1, 1, {four(X, B, G, R), none, none}, 0},
-    {Format::NV12, "NV12", 8, 0, 2, 2, {one(0, Y), two(1, U, V, 1, 1), none}, 22},
-    {Format::NV21, "NV21", 8, 0, 2, 2, {one(0, Y), two(1, V, U, 1, 1), none}, 22},
-    {Format::I420, "I420", 8, 0, 3, 3, {one(0, Y), one(1, U, 1, 1), one(2, V, 1, 1)}, 22},
-    {Format::YV12, "YV12", 8, 0, 3, 3, {one(0, Y), one(1, V, 1, 1), one(2, U, 1, 1)}, 22},
-    {Format::Y42B, "Y42B", 8, 0, 3, 3, {one(0, Y), one(1, U, 1), one(2, V, 1)}, 22},
-    {Format::Y444, "Y444", 8, 0, 3, 3, {one(0, Y), one(1, U), one(2, V)}, 22},
-    {Format::YUY2, "YUY2", 8, 0, 1, 2, {two(0, Y, O, 0, 0), four(O, U, O, V, 1), none}, 22},
-    {Format::UYVY, "UYVY", 8, 0, 1, 2, {two(0, O, Y, 0, 0), four(U, O, V, O, 1), none}, 22},
-    {Format::RGBP, "RGBP", 8, 0, 3, 3, {one(0, R), one(1, G), one(2, B)}, 22},
-    {Format::BGRP, "BGRP", 8, 0, 3, 3, {one(0, B), one(1, G), one(2, R)}, 22},
-    {Format::GBR, "GBR", 8, 0, 3, 3, {one(0, G), one(1, B), one(2, R)}, 22},
-    {Format::GRAY16_LE, "GRAY16_LE", 16, 0, 1, 1, {one(0, Y), none, none}, 0},
-    {Format::P010_10LE, "P010_10LE", 10, 6, 2, 2, {one(0, Y), two(1, U, V, 1, 1), none}, 22},
-    {Format::P016_LE, "P016_LE", 16, 0, 2, 2, {one(0, Y), two(1, U, V, 1, 1), none}, 22},
-    {Format::I420_10LE, "I420_10LE", 10, 0, 3, 3, {one(0, Y), one(1, U, 1, 1), one(2, V, 1, 1)}, 22},
-    {Format::I422_10LE, "I422_10LE", 10, 0, 3, 3, {one(0, Y), one(1, U, 1), one(2, V, 1)}, 22},
-    {Format::Y444_10LE, "Y444_10LE", 10, 0, 3, 3, {one(0, Y), one(1, U), one(2, V)}, 24},
-    {Format::Y444_16LE, "Y444_16LE", 16, 0, 3, 3, {one(0, Y), one(1, U), one(2, V)}, 22},
-    {Format::RGBA64_LE, "RGBA64_LE", 16, 0, 1, 1, {four(R, G, B, A), none, none}, 0},
-    {Format::ARGB64_LE, "ARGB64_LE", 16, 0, 1, 1, {four(A, R, G, B), none, none}, 0},
+    {Format::GRAY8, "GRAY8", 8, 0, 1, 1, {one(0, Y)}, 0},
+    {Format::RGB, "RGB", 8, 0, 1, 1, {three(R, G, B)}, 22},
+    {Format::BGR, "BGR", 8, 0, 1, 1, {three(B, G, R)}, 22},
+    {Format::RGBA, "RGBA", 8, 0, 1, 1, {four(R, G, B, A)}, 22},
+    {Format::BGRA, "BGRA", 8, 0, 1, 1, {four(B, G, R, A)}, 22},
+    {Format::ARGB, "ARGB", 8, 0, 1, 1, {four(A, R, G, B)}, 22},
+    {Format::ABGR, "ABGR", 8, 0, 1, 1, {four(A, B, G, R)}, 22},
+    {Format::RGBx, "RGBx", 8, 0, 1, 1, {four(R, G, B, X)}, 22},
+    {Format::BGRx, "BGRx", 8, 0, 1, 1, {four(B, G, R, X)}, 22},
+    {Format::xRGB, "xRGB", 8, 0, 1, 1, {four(X, R, G, B)}, 0},
+    {Format::xBGR, "xBGR", 8, 0, 1, 1, {four(X, B, G, R)}, 0},
+    {Format::NV12, "NV12", 8, 0, 2, 2, {one(0, Y), two(1, U, V, 1, 1)}, 22},
+    {Format::NV21, "NV21", 8, 0, 2, 2, {one(0, Y), two(1, V, U, 1, 1)}, 22},
+    {Format::I420, "I420", 8, 0, 3, 3, yuv_420, 22},
+    {Format::YV12, "YV12", 8, 0, 3, 3, planar(Y, V, U, 1, 1), 22},
+    {Format::Y42B, "Y42B", 8, 0, 3, 3, yuv_422, 22},
+    {Format::Y444, "Y444", 8, 0, 3, 3, yuv_444, 22},
+    {Format::YUY2, "YUY2", 8, 0, 1, 2, {two(0, Y, O, 0, 0), four(O, U, O, V, 1)}, 22},
+    {Format::UYVY, "UYVY", 8, 0, 1, 2, {two(0, O, Y, 0, 0), four(U, O, V, O, 1)}, 22},
+    {Format::RGBP, "RGBP", 8, 0, 3, 3, planar(R, G, B), 22},
+    {Format::BGRP, "BGRP", 8, 0, 3, 3, planar(B, G, R), 22},
+    {Format::GBR, "GBR", 8, 0, 3, 3, gbr, 22},
+    {Format::GRAY16_LE, "GRAY16_LE", 16, 0, 1, 1, {one(0, Y)}, 0},
+    {Format::P010_10LE, "P010_10LE", 10, 6, 2, 2, {one(0, Y), two(1, U, V, 1, 1)}, 22},
+    {Format::P016_LE, "P016_LE", 16, 0, 2, 2, {one(0, Y), two(1, U, V, 1, 1)}, 22},
+    {Format::I420_10LE, "I420_10LE", 10, 0, 3, 3, yuv_420, 22},
+    {Format::I422_10LE, "I422_10LE", 10, 0, 3, 3, yuv_422, 22},
+    {Format::Y444_10LE, "Y444_10LE", 10, 0, 3, 3, yuv_444, 24},
+    {Format::Y444_16LE, "Y444_16LE", 16, 0, 3, 3, yuv_444, 22},
+    {Format::RGBA64_LE, "RGBA64_LE", 16, 0, 1, 1, {four(R, G, B, A)}, 0},
+    {Format::ARGB64_LE, "ARGB64_LE", 16, 0, 1, 1, {four(A, R, G, B)}, 0},
     {Format::NV16, "NV16", 8, 0, 2, 2, {one(0, Y), two(1, U, V, 1, 0)}, 0},
     {Format::NV61, "NV61", 8, 0, 2, 2, {one(0, Y), two(1, V, U, 1, 0)}, 0},
     {Format::NV24, "NV24", 8, 0, 2, 2, {one(0, Y), two(1, U, V, 0, 0)}, 0},
@@ -114,9 +112,9 @@ constexpr std::array<FormatInfo, format_count> table{{
     {Format::GBR_10LE, "GBR_10LE", 10, 0, 3, 3, gbr, 24},
     {Format::GBR_12LE, "GBR_12LE", 12, 0, 3, 3, gbr, 24},
     {Format::GBR_16LE, "GBR_16LE", 16, 0, 3, 3, gbr, 24},
-    {Format::BGRA64_LE, "BGRA64_LE", 16, 0, 1, 1, packed(four(B, G, R, A)), 0},
-    {Format::ABGR64_LE, "ABGR64_LE", 16, 0, 1, 1, packed(four(A, B, G, R)), 0},
-    {Format::GRAY10_LE16, "GRAY10_LE16", 10, 0, 1, 1, packed(one(0, Y)), 0},
+    {Format::BGRA64_LE, "BGRA64_LE", 16, 0, 1, 1, {four(B, G, R, A)}, 0},
+    {Format::ABGR64_LE, "ABGR64_LE", 16, 0, 1, 1, {four(A, B, G, R)}, 0},
+    {Format::GRAY10_LE16, "GRAY10_LE16", 10, 0, 1, 1, {one(0, Y)}, 0},
     {Format::GBRA_10LE, "GBRA_10LE", 10, 0, 4, 4, with_alpha(gbr), 0},
     {Format::GBRA_12LE, "GBRA_12LE", 12, 0, 4, 4, with_alpha(gbr), 0},
     {Format::A420_10LE, "A420_10LE", 10, 0, 4, 4, with_alpha(yuv_420), 0},

@@ -2,7 +2,6 @@
 // The background of Reference::adaptive (see adaptive.hpp): decides which evidence is a change, and learns.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "kernels/diff/adaptive_settle.hpp"

@@ -2,7 +2,6 @@
 #include "kernels/diff/cpu_adaptive_strip.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/diff/cpu_adaptive_source.hpp"
 

@@ -151,9 +151,10 @@ struct CompareShared {
   std::uint32_t sums[tuning.tile_rows], above[tuning.tile_rows];  ///< of each warp
 };
 
-/// Finds the changed pixels of a strip whose words are loaded. v, r: as sample values, and as luma if luma is compared;
-/// d: their difference. own: see prepare_values(). counted: the pixels that may change; partly: whether some pixels may
-/// not change. Adds the differences to `sum`.
+/// Finds the changed pixels of a strip whose words are loaded: v, the frame; r, the reference, or `state`, the
+/// background. Then v and r are sample values, or luma if luma is compared, and d is their difference. own: see
+/// prepare_values(). unmasked: the pixels that may change; partly: whether some pixels may not change. Adds the
+/// differences to `sum`.
 template <class S, bool background, Writes writes, bool whole>
 __device__ __forceinline__ void find_changed(const KernelParams& p, bool has_reference, bool own, int x, int y,
                                              const unsigned (&unmasked)[S::rows], bool partly, LaneWords<S>& v,
@@ -273,8 +274,7 @@ __device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x
   }
 }
 
-/// Compares a tile. All threads of a block call it. Each strip of most tiles is whole or beyond the frame; only common
-/// shapes have code for such tiles.
+/// Compares a tile. All threads of a block call it. `whole` code tests no edges; only common shapes have it.
 template <class S, bool background, Writes writes>
 __device__ __forceinline__ void compare_tile(const KernelParams& p, int tile_x, int tile_y, CompareShared& shared) {
   const bool across = (tile_x + 1) * S::tile_width <= p.whole_width || p.whole_width == p.width;

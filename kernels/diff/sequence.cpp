@@ -2,7 +2,6 @@
 #include "kernels/diff/sequence.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/core/guard.hpp"
 

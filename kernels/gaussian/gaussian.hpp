@@ -17,7 +17,7 @@ struct Params {
   /// Taps in the full-size planes: odd, 1–255; 0: follows sigma by OpenCV's rule, up to 255.
   int kernel_width = 5, kernel_height = 5;
   double sigma_x = 0, sigma_y = 0;  ///< pixels of the full-size planes, 0–1000; 0: follows the taps by OpenCV's rule
-  Border border = Border::reflect_101;  ///< constant, replicate, reflect, wrap or reflect_101
+  Border border = Border::reflect_101;  ///< one that extrapolates the frame
   BorderValue border_value{};           ///< samples outside the frame, for Border::constant
   bool filter_alpha = false;            ///< true: alpha and padding are blurred; false: they are copied
 };

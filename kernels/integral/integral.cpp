@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "kernels/integral/integral.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "kernels/core/backend.hpp"

@@ -2,7 +2,6 @@
 #include "kernels/track/parts.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 namespace cudavision::track {
 namespace {

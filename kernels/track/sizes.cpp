@@ -11,7 +11,7 @@ namespace {
 constexpr double least_laps = 6;     ///< how far objects must have travelled in a band, in usual widths
 constexpr double most_laps = 50;     ///< beyond this distance, all earlier weights are halved
 constexpr double per_octave = 6;     ///< steps of a histogram for each doubling of a side
-constexpr double beside = 0.5;       ///< weight in the bands above and below
+constexpr double neighbour = 0.5;    ///< weight in the bands above and below
 constexpr double largest = 1.1;      ///< largest side of a single object ÷ usual side
 constexpr double least_row = 1.5;    ///< smallest width of a row of objects ÷ usual width
 constexpr double highest_row = 1.4;  ///< largest height of a row of objects ÷ usual height
@@ -44,7 +44,7 @@ void SizeMap::add(const Rect& box, double way) {
   const int middle = band_of(box);
   for (int at = std::max(0, middle - 1); at <= std::min(bands - 1, middle + 1); ++at) {
     Band& band = bands_[std::size_t(at)];
-    const double weight = (at == middle ? 1 : beside) * way;
+    const double weight = (at == middle ? 1 : neighbour) * way;
     band.widths.add(box.width, weight * box.width);
     band.heights.add(box.height, weight * box.width);
     if (band.laps() <= most_laps) continue;

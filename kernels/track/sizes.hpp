@@ -3,11 +3,11 @@
 // rows has its own size. A box belongs to the band of its lower edge.
 //
 // The mask may show an object as several pieces, or objects that follow each other as one region. The usual size is a
-// median, weighted by the pixels that a box travels times its width. Then both cases weigh less than whole objects.
+// median, weighted by the pixels that a box travels times its width. So all pieces of an object together weigh as much
+// as the whole object, and the median ignores both cases while most objects are whole.
 #pragma once
 
 #include <array>
-#include <cstddef>
 
 #include "kernels/core/image.hpp"
 
@@ -37,11 +37,12 @@ class SizeMap {
   };
   struct Band {
     Sides widths, heights;
-    /// How far objects travelled, in usual widths.
+    /// How far objects travelled, in usual widths. Only if the median is known.
     double laps() const { return widths.sum / (widths.median * widths.median); }
   };
 
   int band_of(const Rect& box) const;
+  /// The band of a box; nullptr before objects have travelled far enough in it.
   const Band* known(const Rect& box) const;
 
   int frame_height_ = 1;

@@ -86,10 +86,7 @@ void makes_plans_without_the_object_lock() {
   gst_object_unref(element);
 }
 
-struct Unref {
-  void operator()(GstCaps* caps) const { gst_caps_unref(caps); }
-};
-using Caps = std::unique_ptr<GstCaps, Unref>;
+using Caps = Owned<GstCaps>;
 
 void leaves_out_memory_that_it_cannot_use() {
   for (bool with_cuda : {true, false})

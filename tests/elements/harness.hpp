@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "gst/base/owned.hpp"
 #include "tests/elements/profiles.hpp"
 
 // included last, because its macro fail() breaks C++ headers
@@ -113,18 +114,11 @@ bool same(const A& a, const B& b) {
 
 // Owners --------------------------------------------------------------------------------------------------------------
 
-struct Release {
-  void operator()(GstBuffer* held) const { gst_buffer_unref(held); }
-  void operator()(GstCaps* held) const { gst_caps_unref(held); }
-  void operator()(GstEvent* held) const { gst_event_unref(held); }
-  void operator()(GstQuery* held) const { gst_query_unref(held); }
-  void operator()(GstSample* held) const { gst_sample_unref(held); }
-};
-using Buffer = std::unique_ptr<GstBuffer, Release>;
-using Caps = std::unique_ptr<GstCaps, Release>;
-using Event = std::unique_ptr<GstEvent, Release>;
-using Query = std::unique_ptr<GstQuery, Release>;
-using Sample = std::unique_ptr<GstSample, Release>;
+using Buffer = Owned<GstBuffer>;
+using Caps = Owned<GstCaps>;
+using Event = Owned<GstEvent>;
+using Query = Owned<GstQuery>;
+using Sample = Owned<GstSample>;
 
 // Frames --------------------------------------------------------------------------------------------------------------
 

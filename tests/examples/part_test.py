@@ -4,14 +4,12 @@
 options. MOTION_ALARM is the C++ program. Exit status 77 without the bindings or NumPy."""
 import argparse
 import hashlib
-import json
 import pathlib
-import subprocess
 import tempfile
 import unittest
 
 import programs
-from programs import ALARM, ALARM_PY, has, launch, rows_of
+from programs import ALARM, has, launch, rows_of
 import common
 from common import Gst
 import losses
@@ -201,18 +199,9 @@ class Programs(programs.InFolder):
         return programs.scan(self.clip, **chosen)
 
     def alarms(self, *arguments, status=0):
-        """The lines of both alarms, which must agree."""
-        commands = [[*ALARM_PY, self.clip, "gap=1", "preset=outdoor"]]
-        if ALARM:
-            commands.append([ALARM, self.clip, "--gap=1", "--set=preset=outdoor"])
-        found = []
-        for command in commands:
-            done = subprocess.run([*command, *arguments], cwd=self.folder, capture_output=True, text=True)
-            self.assertEqual(done.returncode, status, done.stderr)
-            found.append([(line["event"], round(line["time"], 3)) for line in map(json.loads, done.stdout.splitlines())]
-                         if status == 0 else done.stderr.partition(": ")[2].partition("; see")[0].strip())
-        self.assertEqual(found[1:], found[:1] * (len(found) - 1))
-        return found[0]
+        """The events of the alarms and their times; after a failure, the message."""
+        found = super().alarms(self.clip, *arguments, settings=("gap=1", "preset=outdoor"), status=status)
+        return found if status else [(line["event"], round(line["time"], 3)) for line in found]
 
     def test_a_part(self):
         """The ball appears at 2.4 s. If it is there in the first frame, the place that it leaves can briefly be a

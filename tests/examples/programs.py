@@ -15,6 +15,8 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 REPORT = EXAMPLES / "motion-report" / "motion_report.py"
 ALARM = os.environ.get("MOTION_ALARM", "")  # the C++ program
 ALARM_PY = [sys.executable, str(EXAMPLES / "motion_alarm.py")]
+# The words that start each alarm, and the words before a setting of cudadiff. Both save snapshots in the folder.
+ALARMS = [(ALARM_PY, "")] + ([([ALARM, "--snapshots=."], "--set=")] if ALARM else [])
 HANGS = 3600  # longer than anything takes on the busiest machine, in seconds
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(EXAMPLES)]
@@ -72,6 +74,24 @@ class InFolder(unittest.TestCase):
         done = self.run_report(*arguments)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout + done.stderr
+
+    def alarms(self, *arguments, settings=(), status=0):
+        """The lines of both alarms, which must agree except for the names of snapshots; after a failure, the
+        message."""
+        found = []
+        for program, option in ALARMS:
+            done = subprocess.run([*program, *arguments, *(option + each for each in settings)], cwd=self.folder,
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, status, done.stderr)
+            lines = [json.loads(line) for line in done.stdout.splitlines()]
+            for line in lines:
+                if "snapshot" in line:
+                    self.assertTrue((self.folder / line["snapshot"]).is_file())
+                    line["snapshot"] = line["snapshot"].removeprefix("./").removeprefix("1-")
+            found.append(lines if not status else done.stderr.partition(": ")[2].partition("; see")[0].strip().replace(
+                "argument --rate", "--rate").replace("The frames", "the frames").rstrip("."))
+        self.assertEqual(found[1:], found[:1] * (len(found) - 1))
+        return found[0]
 
     def page(self, folder="out"):
         return (self.folder / folder / "report.html").read_text(encoding="utf-8")

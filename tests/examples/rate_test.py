@@ -3,13 +3,11 @@
 """Tests clips without times, such as raw H.264: --rate gives them times in all programs. MOTION_ALARM is the C++
 program. Exit status 77 without the bindings of GStreamer or NumPy."""
 import argparse
-import json
-import subprocess
 import unittest
 from fractions import Fraction
 
 import programs
-from programs import ALARM, ALARM_PY, launch, rows_of
+from programs import launch, rows_of
 import damage
 import part
 
@@ -35,24 +33,6 @@ class Raw(programs.InFolder):
 
     def times(self):
         return [float(row["time_s"]) for row in rows_of(self.folder / "out/frames.csv")]
-
-    def alarms(self, *arguments, status=0):
-        """The lines of both alarms, which must agree except for the names of snapshots; after a failure, the
-        message."""
-        commands = [[*ALARM_PY, *arguments]] + ([[ALARM, "--snapshots=.", *arguments]] if ALARM else [])
-        found = []
-        for command in commands:
-            done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
-            self.assertEqual(done.returncode, status, done.stderr)
-            lines = [json.loads(line) for line in done.stdout.splitlines()]
-            for line in lines:
-                if "snapshot" in line:
-                    self.assertTrue((self.folder / line["snapshot"]).is_file())
-                    line["snapshot"] = line["snapshot"].removeprefix("./").removeprefix("1-")
-            found.append(lines if not status else done.stderr.partition(": ")[2].partition("; see")[0].strip().replace(
-                "argument --rate", "--rate").replace("The frames", "the frames").rstrip("."))
-        self.assertEqual(found[1:], found[:1] * (len(found) - 1))
-        return found[0]
 
     def test_times(self):
         for name in KINDS:

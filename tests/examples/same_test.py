@@ -11,7 +11,7 @@ import threading
 import unittest
 from unittest import mock
 
-from programs import ALARM, ALARM_PY, EXAMPLES, HANGS, REPORT, InFolder, launch, rows_of
+from programs import EXAMPLES, HANGS, REPORT, InFolder, launch, rows_of
 import common
 import numpy
 
@@ -147,18 +147,11 @@ class Camera(InFolder):
     def test_events(self):
         launch(f"fdsrc ! rawvideoparse format=i420 width=320 height=240 framerate=25/1 ! jpegenc quality=95 ! "
                f"matroskamux ! filesink location={self.folder}/clip.mkv", input=b"".join(self.frames()))
-        commands = [[*ALARM_PY, "clip.mkv", "preset=outdoor"]]
-        if ALARM:
-            commands.append([ALARM, "clip.mkv", "--set=preset=outdoor"])
-        alarms = [[json.loads(line) for line in subprocess.run(command, cwd=self.folder, check=True, text=True,
-                                                               stdout=subprocess.PIPE).stdout.splitlines()]
-                  for command in commands]
-        self.assertEqual([line["event"] for line in alarms[0]], ["moves", "moved", "light", "scene"])
-        self.assertEqual((alarms[0][1]["x"], alarms[0][1]["y"]), (-24, 0))
-        self.assertEqual(alarms[1:], alarms[:1] * (len(alarms) - 1))
+        lines = self.alarms("clip.mkv", settings=["preset=outdoor"])
+        self.assertEqual([line["event"] for line in lines], ["moves", "moved", "light", "scene"])
+        self.assertEqual((lines[1]["x"], lines[1]["y"]), (-24, 0))
         self.report("clip.mkv")
-        self.assertEqual(*(rounded(lines, ("time", "event")) for lines in (
-            alarms[0], self.events(*common.CAMERA_EVENTS))))
+        self.assertEqual(*(rounded(each, ("time", "event")) for each in (lines, self.events(*common.CAMERA_EVENTS))))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests that the settings in docs/motion.md find an object of three pixels. Exit status 77 without the bindings or
 NumPy."""
-import json
 import re
-import subprocess
 import unittest
 
 import programs
@@ -32,9 +30,7 @@ class Small(programs.InFolder):
         self.assertEqual(self.entered([each for each in settings if each != "open-radius=0"]), 0)
 
     def entered(self, settings):
-        done = subprocess.run([*programs.ALARM_PY, "a.mkv", *settings], cwd=self.folder,
-                              stdout=subprocess.PIPE, text=True, check=True)
-        return [json.loads(line)["event"] for line in done.stdout.splitlines()].count("enter")
+        return [line["event"] for line in self.alarms("a.mkv", settings=settings)].count("enter")
 
 
 if __name__ == "__main__":

@@ -2,14 +2,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests that a zone, a line and a mask are at the same place of a clip in all programs, however players rotate the
 clip. MOTION_ALARM is the C++ program. Exit status 77 without the bindings, NumPy or an encoder."""
-import json
 import struct
-import subprocess
 import sys
 import unittest
 
 import programs
-from programs import ALARM, ALARM_PY
 import numpy
 import common
 from common import Gst
@@ -102,18 +99,12 @@ class Upright(programs.InFolder):
         return ([{"event": "leave", **visit} for visit in result["objects"]]
                 + [{**event, "time": event["begin"]} for event in result["events"]])
 
-    def in_alarm(self, program, option, zones, mask=None):
-        settings = ["preset=outdoor", f"zones={zones}", f"lines={LINES}", *([f"mask-regions={mask}"] if mask else [])]
-        done = subprocess.run([*program, "clip.mp4", *(option + each for each in settings)], cwd=self.folder,
-                              check=True, stdout=subprocess.PIPE, text=True)
-        return list(map(json.loads, done.stdout.splitlines()))
+    def in_alarms(self, zones, mask=None):
+        return self.alarms("clip.mp4", settings=["preset=outdoor", f"zones={zones}", f"lines={LINES}",
+                                                 *([f"mask-regions={mask}"] if mask else [])])
 
     def programs(self):
-        yield "report", self.in_report
-        yield "scan", self.in_scan
-        yield "alarm in Python", lambda *given: self.in_alarm(ALARM_PY, "", *given)
-        if ALARM:
-            yield "alarm", lambda *given: self.in_alarm([ALARM], "--set=", *given)
+        return {"report": self.in_report, "scan": self.in_scan, "alarms": self.in_alarms}.items()
 
     def found(self, rows):
         """The zones that were entered, and the direction in which the line was crossed, with their times."""

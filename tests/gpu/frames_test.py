@@ -97,13 +97,11 @@ def caps_of(format, memory=""):
 class Pictures:
     """Pictures of one value each, which go through `elements` to an appsink. `with` starts and stops the pipeline."""
 
-    def __init__(
-        self, count, format="NV12", elements="cudagaussian backend=cuda", context=CONTEXT, sink=f"{CUDA} ! {SINK}"
-    ):
+    def __init__(self, count, format="NV12", elements="cudagaussian backend=cuda", context=CONTEXT,
+                 sink=f"{CUDA} ! {SINK}"):
         self._count, self._format = count, format
-        self.pipeline = gst.pipeline(
-            f'appsrc name=source format=time caps="{caps_of(format)}" ! {elements} ! {sink}', context
-        )
+        self.pipeline = gst.pipeline(f'appsrc name=source format=time caps="{caps_of(format)}" ! {elements} ! {sink}',
+                                     context)
 
     def __enter__(self):
         self.pipeline.__enter__()
@@ -156,18 +154,14 @@ class Addresses(Case):
         with Pictures(3) as pictures:
             for index, sample in pictures:
                 frame = frames.Frame(sample.buffer, sample.caps, device="cuda:0")
-                self.assertEqual(
-                    [plane.shape for plane in frame.planes], [(HEIGHT, WIDTH), (HEIGHT // 2, WIDTH // 2, 2)]
-                )
+                self.assertEqual([plane.shape for plane in frame.planes],
+                                 [(HEIGHT, WIDTH), (HEIGHT // 2, WIDTH // 2, 2)])
                 self.assertGreaterEqual(
                     frame.planes[1].address, frame.planes[0].address + frame.planes[0].strides[0] * HEIGHT
                 )
                 for plane in frame.planes:
-                    by_torch, by_cupy, by_interface = (
-                        torch.from_dlpack(plane),
-                        cupy.from_dlpack(plane),
-                        cupy.asarray(plane),
-                    )
+                    by_torch, by_cupy, by_interface = (torch.from_dlpack(plane), cupy.from_dlpack(plane),
+                                                       cupy.asarray(plane))
                     self.assertEqual({by_torch.data_ptr(), by_cupy.data.ptr, by_interface.data.ptr}, {plane.address})
                     self.assertEqual(tuple(by_torch.shape), plane.shape)
                     self.assertEqual(tuple(by_torch.stride()), plane.strides)
@@ -443,12 +437,8 @@ class Making(Case):
         gaps = torch.full((HEIGHT, WIDTH + 40), 33, dtype=torch.uint8, device="cuda")[:, :WIDTH]
         luma = whole[:HEIGHT].clone()
         chroma = whole[HEIGHT:].clone().view(HEIGHT // 2, WIDTH // 2, 2)
-        cases = [
-            (whole[:HEIGHT], whole[HEIGHT:].view(HEIGHT // 2, WIDTH // 2, 2)),
-            (luma, chroma),
-            (gaps, chroma),
-            (cupy.asarray(luma), chroma),
-        ]
+        cases = [(whole[:HEIGHT], whole[HEIGHT:].view(HEIGHT // 2, WIDTH // 2, 2)), (luma, chroma), (gaps, chroma),
+                 (cupy.asarray(luma), chroma)]
         buffers = [maker(*case, pts=time_of(index), duration=time_of(1)) for index, case in enumerate(cases)]
         if SHARES_STREAMS:
             self.assertLess(maker.copied, 4)
@@ -538,11 +528,8 @@ class Lifetimes(Case):
         with Pictures(1) as pictures:
             for _, sample in pictures:
                 before = gst.references(sample.buffer)
-                for wrong in (
-                    {"caps": caps_of("RGBA", "(memory:CUDAMemory)")},
-                    {"device": "cpu"},
-                    {"device": "cuda:1"},
-                ):
+                for wrong in ({"caps": caps_of("RGBA", "(memory:CUDAMemory)")}, {"device": "cpu"},
+                              {"device": "cuda:1"}):
                     with self.assertRaises(BufferError):
                         frames.Frame(sample.buffer, **dict({"caps": sample.caps}, **wrong))
                 gc.collect()
@@ -608,8 +595,6 @@ if __name__ == "__main__":
     )
     result = unittest.main(verbosity=2, exit=False).result
     failed = len(result.failures) + len(result.errors)
-    print(
-        f"{result.testsRun - failed - len(result.skipped)} passed, {failed} failed, {len(result.skipped)} skipped",
-        flush=True,
-    )
+    print(f"{result.testsRun - failed - len(result.skipped)} passed, {failed} failed, {len(result.skipped)} skipped",
+          flush=True)
     sys.exit(1 if failed else 0)

@@ -239,11 +239,6 @@ INSTANTIATE_FOR_BACKENDS(IntegralPlans);
 /// Tests the CUDA schedule of a plan. No GPU is needed.
 class IntegralSchedule : public testing::Test {
  protected:
-  struct Checked {
-    integral::Plan plan;
-    integral::Schedule schedule;
-  };
-
   template <typename Check>
   static void for_schedules(Check check) {
     std::vector<std::pair<int, int>> all = sizes;

@@ -74,17 +74,11 @@ TEST(Watch, SaysNothingOfAnOrdinaryPicture) {
 }
 
 TEST(Watch, ReportsEachCondition) {
-  struct Case {
-    const char* name;
-    Look look;
-    std::uint64_t begins_after;  ///< ms
-  };
-  for (const Case& c :
-       {Case{"dark", black, 1000}, {"bright", white, 1000}, {"covered", flat, 1000}, {"defocused", soft, 1000}}) {
+  for (const auto& [name, look] :
+       {std::pair<std::string, Look>{"dark", black}, {"bright", white}, {"covered", flat}, {"defocused", soft}}) {
     Feed feed;
-    const std::string name = c.name;
     EXPECT_EQ(feed.frames(ordinary, 10000), "") << name;
-    EXPECT_EQ(feed.frames(c.look, 5000), "11000: " + name + " begins since 10000") << name;
+    EXPECT_EQ(feed.frames(look, 5000), "11000: " + name + " begins since 10000") << name;
     EXPECT_EQ(feed.frames(ordinary, 5000), "16000: " + name + " ends since 10000") << name;
     EXPECT_TRUE(feed.watch.end().empty());
   }

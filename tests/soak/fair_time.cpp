@@ -3,8 +3,10 @@
 
 #include <dirent.h>
 
+#include <atomic>
 #include <chrono>
 #include <fstream>
+#include <thread>
 
 namespace cudavision::soak {
 namespace {

@@ -3,11 +3,9 @@
 // pipeline that delivers nothing for ten seconds of this time hangs; one that only waits for a processor does not.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <string>
-#include <thread>
 
 namespace cudavision::soak {
 

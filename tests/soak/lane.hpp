@@ -7,7 +7,6 @@
 #include <atomic>
 #include <istream>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 

@@ -4,18 +4,15 @@
 
 #include <gst/video/video.h>
 
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "gst/base/owned.hpp"
 #include "tests/streams/rig.hpp"
 
 namespace cudavision::soak {
 
-struct Unref {
-  void operator()(GstBuffer* buffer) const { gst_buffer_unref(buffer); }
-};
-using Buffer = std::unique_ptr<GstBuffer, Unref>;
+using Buffer = Owned<GstBuffer>;
 
 /// Sets properties from command-line text ("kernel-size=9 sigma=2"), all in one g_object_set.
 void set(gpointer object, const std::string& settings);

@@ -8,9 +8,8 @@ from . import PLUGIN_FOLDER, _selftest
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        prog="python3 -m cudavision", description="Says whether the plugin cudavision works here."
-    )
+    parser = argparse.ArgumentParser(prog="python3 -m cudavision",
+                                     description="Says whether the plugin cudavision works here.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser(
         "selftest",

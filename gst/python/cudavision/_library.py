@@ -7,22 +7,8 @@ import ctypes
 import functools
 import os
 import sys
-from ctypes import (
-    POINTER,
-    Structure,
-    byref,
-    c_char,
-    c_char_p,
-    c_double,
-    c_int,
-    c_int32,
-    c_int64,
-    c_size_t,
-    c_ssize_t,
-    c_uint32,
-    c_uint64,
-    c_void_p,
-)
+from ctypes import (POINTER, Structure, byref, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_ssize_t,
+                    c_uint32, c_uint64, c_void_p)
 
 ABI = 4  # CUDAVISION_FRAMES_ABI
 NONE = 2**64 - 1  # GST_CLOCK_TIME_NONE
@@ -44,13 +30,8 @@ class ArrayData(Structure):
 class FrameData(Structure):
     """CudavisionFrame"""
 
-    _fields_ = [
-        ("format", c_char * 16),
-        ("width", c_int32),
-        ("height", c_int32),
-        ("n_planes", c_int32),
-        ("planes", ArrayData * 4),
-    ]
+    _fields_ = [("format", c_char * 16), ("width", c_int32), ("height", c_int32), ("n_planes", c_int32),
+                ("planes", ArrayData * 4)]
 
 
 class Source(Structure):
@@ -78,9 +59,8 @@ FALLIBLE = {
     "cudavision_frame_layout": [c_char_p, c_int, c_int, POINTER(FrameData)],
     "cudavision_maker_new": [c_char_p, c_int, c_int, c_int, POINTER(c_void_p), POINTER(c_ssize_t)],
     "cudavision_maker_wait": [c_void_p, c_ssize_t],
-    "cudavision_maker_make": [
-        c_void_p, POINTER(FrameData), POINTER(Source), c_int, c_int, c_int, POINTER(c_void_p), POINTER(c_int)
-    ],
+    "cudavision_maker_make": [c_void_p, POINTER(FrameData), POINTER(Source), c_int, c_int, c_int, POINTER(c_void_p),
+                              POINTER(c_int)],
 }
 OTHERS = {
     "cudavision_frames_python": (None, [c_void_p]),
@@ -186,14 +166,8 @@ def library():
     interpreter = Interpreter(
         *(
             ctypes.cast(function, c_void_p).value
-            for function in (
-                api.PyCapsule_IsValid,
-                api.PyCapsule_GetPointer,
-                api.PyGILState_Check,
-                api.PyGILState_Ensure,
-                api.PyGILState_Release,
-                api.Py_DecRef,
-            )
+            for function in (api.PyCapsule_IsValid, api.PyCapsule_GetPointer, api.PyGILState_Check,
+                             api.PyGILState_Ensure, api.PyGILState_Release, api.Py_DecRef)
         )
     )
     plugin.cudavision_frames_python(byref(interpreter))

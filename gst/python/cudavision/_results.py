@@ -30,26 +30,13 @@ class _Channel(Structure):
 
 
 class _HistogramMeta(Structure):
-    _fields_ = [
-        ("meta", Meta),
-        ("bins", c_uint),
-        ("depth", c_uint),
-        ("n_channels", c_uint),
-        ("channels", POINTER(_Channel)),
-        ("sharpness", c_double),
-    ]
+    _fields_ = [("meta", Meta), ("bins", c_uint), ("depth", c_uint), ("n_channels", c_uint),
+                ("channels", POINTER(_Channel)), ("sharpness", c_double)]
 
 
 class _Table(Structure):
-    _fields_ = [
-        ("channel", c_char_p),
-        ("squared", c_int),
-        ("type", c_int),
-        ("width", c_uint),
-        ("height", c_uint),
-        ("memory", c_void_p),
-        ("reserved", c_void_p * 4),
-    ]
+    _fields_ = [("channel", c_char_p), ("squared", c_int), ("type", c_int), ("width", c_uint), ("height", c_uint),
+                ("memory", c_void_p), ("reserved", c_void_p * 4)]
 
 
 class _IntegralMeta(Structure):

@@ -278,10 +278,8 @@ class Report:
             gi.require_version("Gst", "1.0")
             say("PyGObject", gi.__version__)
         except (ImportError, ValueError):
-            say(
-                "PyGObject",
-                "not found; programs in Python need it: apt install python3-gst-1.0 gir1.2-gst-plugins-base-1.0",
-            )
+            say("PyGObject",
+                "not found; programs in Python need it: apt install python3-gst-1.0 gir1.2-gst-plugins-base-1.0")
 
     def plugin(self, gst):
         """Whether GStreamer has the plugin."""

@@ -23,22 +23,8 @@ from ._objects import Object, objects
 from ._results import Channel, Histogram, Integral, Table, buffer_and_caps, histograms, integrals
 from ._sources import Imported
 
-__all__ = [
-    "Array",
-    "BufferMaker",
-    "Channel",
-    "Frame",
-    "Histogram",
-    "Integral",
-    "Object",
-    "Table",
-    "context",
-    "drain",
-    "histograms",
-    "integrals",
-    "objects",
-    "pull",
-]
+__all__ = ["Array", "BufferMaker", "Channel", "Frame", "Histogram", "Integral", "Object", "Table", "context", "drain",
+           "histograms", "integrals", "objects", "pull"]
 
 
 def _milliseconds(timeout):

@@ -65,11 +65,8 @@ class Tensor:
         self.strides = (ctypes.c_int64 * 8)(*(reader.around(stride) for stride in packed))
         self.shape = (ctypes.c_int64 * 8)(*shape)
         tensor.ndim = reader.around(len(shape)) if reader.below(4) == 3 else len(shape)
-        tensor.code, tensor.bits, tensor.lanes = (
-            reader.around(1) & 255,
-            reader.around(bits) & 255,
-            reader.around(1) & 65535,
-        )
+        tensor.code, tensor.bits, tensor.lanes = (reader.around(1) & 255, reader.around(bits) & 255,
+                                                  reader.around(1) & 65535)
         if reader.below(8) != 7:
             tensor.shape = ctypes.cast(self.shape, type(tensor.shape))
         if reader.below(4):
@@ -190,10 +187,8 @@ def export(reader):
     if reader.below(2):
         known = GstVideo.VideoFormat.from_string(format)
         if known != GstVideo.VideoFormat.UNKNOWN and known != GstVideo.VideoFormat.ENCODED:
-            offsets, strides = (
-                [reader.around(0) % 2**63 for _ in range(4)],
-                [reader.signed(4) if reader.below(4) == 3 else 8 for _ in range(4)],
-            )
+            offsets, strides = ([reader.around(0) % 2**63 for _ in range(4)],
+                                [reader.signed(4) if reader.below(4) == 3 else 8 for _ in range(4)])
             GstVideo.buffer_add_video_meta_full(
                 buffer, 0, known, width % 2**32, height % 2**32, 1 + reader.below(4), offsets, strides
             )
