@@ -10,8 +10,9 @@ from common import Gst
 
 VP8_SHOWN = 0x10  # in the first byte of a VP8 sample, whose frame need not be shown
 FIELDS = ("interleaved", "mixed", "fields", "alternate")  # modes in which a sample may be half a frame
-# A sample of MPEG-4 part 2 with fewer bytes contains no frame.
+# A sample of MPEG-4 part 2 with fewer bytes contains no frame, unless it is a B-frame that repeats its neighbours.
 EMPTY = {"video/mpeg": 9, "video/x-divx": 9, "video/x-xvid": 9}
+PICTURE, B_FRAME = b"\0\0\1\xb6", 2  # the start code of a picture; its type is in the next two bits
 AHEAD = 1000  # a demuxer may be this many samples ahead of the decoder when it skips something
 REORDERED = 8  # a sample may be this many frames ahead of the previous one, in any clip
 # Each look into Gst costs as much as a call.
@@ -79,7 +80,7 @@ class Stream:
         key = not buffer.has_flags(DELTA)
         if self.matched is None:
             self.on_first(pad)
-        if (buffer.get_size() < self.least_size or buffer.has_flags(HIDDEN)
+        if (self.is_empty(buffer) or buffer.has_flags(HIDDEN)
                 or (self.first is None and not key)
                 or (self.hides and not buffer.extract_dup(0, 1)[0] & VP8_SHOWN)):
             return
@@ -109,6 +110,14 @@ class Stream:
         self.samples += 1
         if self.ordered:
             self.pending.append(time)
+
+    def is_empty(self, buffer):
+        """Whether a sample contains no frame. A sample whose picture cannot be found may be damaged, and counts."""
+        size = buffer.get_size()
+        if size >= self.least_size:
+            return False
+        _, _, picture = buffer.extract_dup(0, size).partition(PICTURE)
+        return picture[0] >> 6 != B_FRAME if picture else size <= len(PICTURE)
 
     def on_timeless(self, key):
         """Counts a sample of a stream without a container. Only the numbers of samples and frames are known."""

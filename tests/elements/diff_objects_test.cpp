@@ -516,7 +516,8 @@ TEST(attaches_the_same_as_analytics, Each::run) {
         expected += "motion " + show(roi.box.x) + "," + show(roi.box.y) + " " + show(roi.box.width) + "×" +
                     show(roi.box.height) + " turned 0 " + show(gfloat(roi.number("score"))) + "; ";
         ++number;
-        if (!track || i < 2) continue;
+        EXPECT(!track || i < 11 || roi.flag("confirmed"));
+        if (!track || !roi.flag("confirmed")) continue;
         const bool held = roi.flag("held");
         expected += "track " + show(roi.meta_id) + " since " + show(frame_time) + " seen " +
                     show(held ? 8 * frame_time : now) + (held ? " lost; " : "; ");
