@@ -35,12 +35,17 @@ try:
     import gi
     gi.require_version("Gst", "1.0")
     gi.require_version("GstApp", "1.0")
-    gi.require_version("GstRtspServer", "1.0")
-    from gi.repository import GLib, Gst, GstApp, GstRtspServer  # noqa: F401: GstApp gives appsink its signals
-    import paho.mqtt.client as paho
+    from gi.repository import GLib, Gst, GstApp  # noqa: F401: GstApp gives appsink its signals
 except (ImportError, ValueError) as error:
     print(f"skipped: {error}", file=sys.stderr)
     sys.exit(77)
+try:
+    gi.require_version("GstRtspServer", "1.0")
+    from gi.repository import GstRtspServer
+    import paho.mqtt.client as paho
+    missing = ""
+except (ImportError, ValueError) as error:
+    missing = error
 from machine import machine  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -318,9 +323,9 @@ track-hold = 0.2
 
 
 def can_run(clip):
-    if clip and mosquitto() and Gst.ElementFactory.find("openh264enc"):
+    if clip and mosquitto() and Gst.ElementFactory.find("openh264enc") and not missing:
         return True
-    print("skipped: no clip, no mosquitto or no openh264enc", file=sys.stderr)
+    print(f"skipped: {missing or 'no clip, no mosquitto or no openh264enc'}", file=sys.stderr)
     return False
 
 
