@@ -25,7 +25,7 @@ struct OneThread {
       for (int i = 0; i < across; ++i) work(i, j);
   }
   void add(std::uint32_t& to, std::uint32_t value) const { to += value; }
-  camera::Sums sum(camera::Sums own) const { return own; }
+  camera::Sums sum(const camera::Sums& own) const { return own; }
 };
 
 class CpuDiff final : public Sequence {

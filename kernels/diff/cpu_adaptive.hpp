@@ -20,7 +20,7 @@ class CpuSteps {
   /// the frame with which the background began. Sets changed pixels that are counted to 255; where `unmasked` is 0,
   /// pixels are not counted, and an empty `unmasked` counts all. Returns the sum of the differences of the counted
   /// pixels; see Plan::difference_unit.
-  std::uint64_t update(Job job, bool bytes, std::uint64_t began, const cv::Mat& unmasked, cv::Mat& changed);
+  std::uint64_t update(const Job& job, bool bytes, std::uint64_t began, const cv::Mat& unmasked, cv::Mat& changed);
 
  private:
   /// Prepares the samples of the frame and the strips, and measures the light.

@@ -12,6 +12,7 @@ namespace {
 /// Finds the direction across the outline of the mask at the pixels of a row of a cell, as StructureJob::vote() does.
 class Outline {
  public:
+  // cppcheck-suppress uninitMemberVar ; begin_row() sets the columns
   Outline(const cv::Mat& mask, CellSpan across) : mask_(mask), across_(across) {}
 
   /// Moves to a row, which is the first row or the next one: sums, for each column, the changed pixels in the
