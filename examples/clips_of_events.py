@@ -20,10 +20,10 @@ from clip_formats import FORMATS, made, sounds_of  # noqa: F401: other modules i
 from clip_streams import Reader, write
 from common import Gst
 
-KINDS = "motions", "visits", "joined"  # of events, for --clips; joined: motions, also as one file (joined_clips.py)
+KINDS = "motions", "visits", "joined"  # values of --clips; joined: motions, also as one file (joined_clips.py)
 ALL = "all-motions"  # the name of this file, without suffix
 LISTS = "clips.csv", "clips.json"
-EDL = "clips.edl"  # for editors
+EDL = "clips.edl"  # list for video editors
 COLUMNS = "file", "begin_s", "end_s", "event_begin_s", "event_end_s", "begin_clock", "object"
 SUFFIXES = "mp4", "webm", "avi", "mkv"
 NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d|\d+h\d\dm\d\d\.\ds)_\d{4,}(_object-\d+)?\."
@@ -42,7 +42,7 @@ class Event:
     begin: float
     end: float
     number: Optional[int] = None
-    row: dict = field(default_factory=dict)  # of its clip
+    row: dict = field(default_factory=dict)  # the row of its clip
 
 
 def name_of(index, event, begin, clock, suffix):

@@ -3,7 +3,7 @@
 times (--rate).
 
 A Gate lets only the frames of the part pass a pad, without further elements. It drops the frames before the part, sends
-EOS at its end, and seeks to the key frame before the start if the container has an index. Times are times of the whole
+EOS at its end, and seeks to the key frame before the start if the container has an index. Times refer to the whole
 clip."""
 import argparse
 import re
@@ -136,7 +136,7 @@ def add_options(parser):
     parser.add_argument("--frame-skip", type=common.number(int, 0, 10000), default=0, metavar="N",
                         help="skip N frames after each analysed frame (0)")
     parser.add_argument("--min-event", "--min-event-length", type=time_of, metavar="TIME",
-                        help="omit motions and visits of objects that are shorter")
+                        help="omit shorter motions and shorter visits of objects")
     parser.add_argument("--rate", type=rate_of, metavar="RATE",
                         help="frames per second of a clip without times, such as a raw .h264 file")
 
@@ -185,7 +185,7 @@ def is_raw(pad):
 def give_times(pad, rate):
     """Gives frames at a sink pad the times of a clip with this frame rate, if they have none or come from a file
     without a container. There GStreamer gives times to H.265, but always those of 25 frames per second."""
-    start, count, raw, passing = 0, 0, None, False  # start: the time of a frame; count: of frames from there on
+    start, count, raw, passing = 0, 0, None, False  # start: the time of a frame; count: the number of frames since then
 
     def on_buffer(pad, info):
         nonlocal start, count, raw, passing

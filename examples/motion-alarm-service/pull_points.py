@@ -10,8 +10,8 @@ import secrets
 import threading
 import time
 
-MOST = 16  # pull points of a camera
-QUEUE = 100  # messages of a pull point; a new one replaces the oldest
+MOST = 16  # maximum number of pull points of a camera
+QUEUE = 100  # maximum number of messages of a pull point; a new one replaces the oldest
 LIFE = (10.0, 3600.0)  # the shortest and the longest life that a client can request, in seconds
 LONGEST = 60.0  # maximum number of seconds that a client waits for a message
 

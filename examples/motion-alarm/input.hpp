@@ -24,7 +24,7 @@ struct Settings {
   bool progress = false;                                        ///< also print events between begin and end
   bool realtime = false;                                        ///< read files at playing speed
   Part part;                                                    ///< the part of each clip that is analysed
-  std::optional<Time> shortest;                                 ///< the least length of a motion or a visit to print
+  std::optional<Time> shortest;                                 ///< the shortest motion or visit to print
   bool several = false;                                         ///< there is more than one input
 };
 
@@ -63,8 +63,8 @@ class Input {
   void complain(const std::string& text);
   void fail(const std::string& text);
 
-  /// For a source of live pictures: makes the pipeline drop frames instead of falling behind, and not delay any. Called
-  /// before the first frame is passed on, in the main loop or in a streaming thread.
+  /// For a source of live pictures: makes the pipeline drop frames instead of falling behind, and keeps it from
+  /// delaying frames. Called before the first frame is passed on, in the main loop or in a streaming thread.
   void become_live();
   void on_source(GstElement* source);
 

@@ -253,7 +253,7 @@ class Times {
   const Rate rate_;
   std::optional<bool> raw_;
   GstClockTime start_ = 0;  ///< the time of a frame
-  guint64 count_ = 0;       ///< of frames from there on
+  guint64 count_ = 0;       ///< the number of frames since then
 };
 
 }  // namespace

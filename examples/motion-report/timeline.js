@@ -2,7 +2,7 @@
 // The timeline: motion, brightness, events and objects.
 "use strict";
 
-const MANY = 800;  // marks of a kind; more become one shape without tooltips
+const MANY = 800;  // maximum number of marks of a kind; more marks become one shape without tooltips
 
 /** `times(seconds)` returns the text of a time, `seek(seconds)` goes there. */
 const makeTimeline = (timeline, data, times, seek) => {

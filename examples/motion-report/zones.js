@@ -17,7 +17,7 @@ const labelAt = (parent, x, y, size, text) =>
 
 const middleOf = (points) => [0, 1].map((i) => points.reduce((sum, point) => sum + point[i], 0) / points.length);
 
-/** Draws the zones and lines of the report; `size` is the size of a text in pixels of the clip. */
+/** Draws the zones and lines of the report; `size` is the font size in pixels of the clip. */
 const drawZones = (group, zones, size) => {
   group.replaceChildren();
   for (const zone of zones) {

@@ -20,7 +20,7 @@ import common
 import tables
 import uris
 
-VERSION = 3  # of the results; another version repeats all clips
+VERSION = 3  # version of the results; with another version, all clips are analysed again
 FINISHED = ("ok", "failed", "timeout", "crashed")  # the status of a result
 
 

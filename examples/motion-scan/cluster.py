@@ -16,11 +16,11 @@ import tempfile
 import child
 import common
 
-MOST_CLIPS = 16  # at a time in a process with a GPU
+MOST_CLIPS = 16  # maximum number of clips at a time in a process with a GPU
 LOSSES = 5  # maximum number of workers lost with the same clip
 OPEN_FAILURES = 3  # maximum number of consecutive workers that are lost, crash or time out before they are open
 CONNECT = 10  # seconds
-STORE = 80 << 20  # bytes of Ray's shared memory; results are small
+STORE = 80 << 20  # size of Ray's shared memory in bytes; results are small
 HERE = pathlib.Path(__file__).resolve().parent
 
 

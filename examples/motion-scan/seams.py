@@ -15,7 +15,7 @@ import uris
 
 EDGE = 1.0  # a continuing visit may be invisible for this many seconds at the end of a file
 LEARNING = 3.0  # seconds at the beginning of a file in which the background still contains moving objects
-FRAMES = 3  # the same in frames, if they last longer
+FRAMES = 3  # the same as a number of frames, if these last longer
 NEAR = 0.5  # the largest distance of two boxes of one object, in lengths of a box, plus as much for each second
 KINDS = "events", "objects"
 BOX = "x", "y", "width", "height"

@@ -10,7 +10,7 @@ from common import Gst
 gi.require_version("GstVideo", "1.0")
 from gi.repository import GLib, GstVideo  # noqa: E402
 
-WIDTH = 640  # maximum pixels
+WIDTH = 640  # maximum width in pixels
 MOST = 200  # maximum number of pictures of a clip: the first ones
 
 

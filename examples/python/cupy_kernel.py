@@ -103,5 +103,5 @@ def run():
 if __name__ == "__main__":
     try:
         common.main(run)
-    except (RuntimeError, BufferError, ValueError) as error:  # of CuPy and cudavision
+    except (RuntimeError, BufferError, ValueError) as error:  # CuPy and cudavision raise these
         sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {error}")
