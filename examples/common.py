@@ -230,8 +230,8 @@ def check(message):
 
 
 class Interrupts:
-    """Counts Ctrl-C in a `with` block. From the second time on it raises KeyboardInterrupt as usual. Use it only in the
-    main thread."""
+    """Counts Ctrl-C in a `with` block. The second and all later ones raise KeyboardInterrupt as usual. Use it only in
+    the main thread."""
 
     def __enter__(self):
         self.count, self.before = 0, None

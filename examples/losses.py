@@ -211,8 +211,8 @@ class Losses:
         return sum(stream.good for stream in self.streams if stream.used)
 
     def result(self, whole=True, until=None):
-        """The losses, as spans in order of time. `whole`: the clip was played to its end. `until`: the stream time in
-        seconds after which no frames are taken, so that demuxers skip them; None: to the end."""
+        """The losses, as spans in chronological order. `whole`: the clip was played to its end. `until`: the stream
+        time in seconds after which no frames are taken, so that demuxers skip them; None: to the end."""
         spans = []
         for stream in self.streams:
             stream.ended &= whole

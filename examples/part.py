@@ -231,7 +231,7 @@ class Gate:
             return
         pad.add_probe(Gst.PadProbeType.BUFFER, self.on_buffer)
         start, end = part.start, part.end
-        if start and start.time and (not end or end.frames is None):  # numbers of frames are counted from the beginning
+        if start and start.time and (not end or end.frames is None):  # frame numbers are counted from the beginning
             self.places = [max(start.time - MARGIN, 0), 0]
             self.block = pad.add_probe(Gst.PadProbeType.BLOCK | Gst.PadProbeType.BUFFER, self.on_block)
 

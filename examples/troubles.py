@@ -54,7 +54,7 @@ def trouble_of(message):
 
 
 def about_connection(kind, uri, source, otherwise):
-    """Connects as the source did, and explains why that fails."""
+    """Connects like the source, and explains why this fails."""
     scheme = uri.partition(":")[0].lower()
     try:
         parts = urllib.parse.urlsplit(uri)

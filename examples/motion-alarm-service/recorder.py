@@ -188,7 +188,8 @@ class Unfinished:
 
 
 class Folder:
-    """The clips of a camera and their list, clips.json, the oldest first. The limits remove the oldest ones."""
+    """The clips of a camera and their list, clips.json, the oldest first. If they exceed the limits, the oldest ones
+    are removed."""
 
     def __init__(self, path, camera, size, days):
         """`size`: maximum bytes; `days`: how long a clip is kept. 0 means no limit."""

@@ -19,10 +19,10 @@
 #include "web_pictures.hpp"
 
 struct Settings {
-  std::vector<std::pair<std::string, std::string>> properties;  ///< of cudadiff: names, and values as on a command line
+  std::vector<std::pair<std::string, std::string>> properties;  ///< of cudadiff: names, and texts of values
   std::string snapshots;                                        ///< the folder for snapshots; empty: none are saved
   bool progress = false;                                        ///< also print events between begin and end
-  bool realtime = false;                                        ///< read files at playing speed
+  bool realtime = false;                                        ///< read files at playback speed
   Part part;                                                    ///< the part of each clip that is analysed
   std::optional<Time> shortest;                                 ///< the shortest motion or visit to print
   bool several = false;                                         ///< there is more than one input

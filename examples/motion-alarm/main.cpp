@@ -44,7 +44,7 @@ bool parse(Arguments& to, int argc, char** argv) {
       {"every", 'e', 0, G_OPTION_ARG_DOUBLE, &to.every,
        "Also print whether there is motion, at most this often; 0: for every frame", "SECONDS"},
       {"realtime", 'r', 0, G_OPTION_ARG_NONE, &to.realtime,
-       "Read files at playing speed instead of as fast as possible", nullptr},
+       "Read files at playback speed instead of as fast as possible", nullptr},
       {"backend", 0, 0, G_OPTION_ARG_STRING, &to.backend, "Where to compute (auto)", "auto|cuda|cpu"},
       {"reference", 0, 0, G_OPTION_ARG_STRING, &to.reference, "The picture that frames are compared with (previous)",
        "previous|first|background|mog2|median"},

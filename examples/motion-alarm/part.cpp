@@ -276,7 +276,7 @@ Gate::Gate(GstPad* pad, const Part& part) : state_(std::make_shared<State>(part)
         return (*static_cast<Shared*>(state))->on_buffer(pad, GST_PAD_PROBE_INFO_BUFFER(info));
       },
       new Shared(state_), forget);
-  // Numbers of frames are counted from the beginning.
+  // Frame numbers are counted from the beginning.
   if (!part.start || part.start->in_frames || part.start->value == 0 || (part.end && part.end->in_frames)) return;
   state_->places = {0, std::max<GstClockTimeDiff>(GstClockTimeDiff(part.start->value) - margin, 0)};
   state_->block = gst_pad_add_probe(

@@ -93,7 +93,7 @@ class Recorder:
             self._write(0)
 
     def _write(self, left):
-        """Writes the first open chunks, and leaves this many."""
+        """Writes the oldest open chunks, until `left` of them remain."""
         for minute in sorted(self.open)[:len(self.open) - left]:
             data, masks = self.open.pop(minute).pack()
             self.masks += masks

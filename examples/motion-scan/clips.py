@@ -97,7 +97,7 @@ def clip_of(location, settings, chosen=None):
         try:
             status = os.stat(path)
             version = [status.st_size, status.st_mtime_ns]
-        except (OSError, ValueError):  # a path with a zero byte is a ValueError
+        except (OSError, ValueError):  # a path with a zero byte raises a ValueError
             version = None
     facts = json.dumps([VERSION, path or location, version, sorted(settings.items()), *([chosen] if chosen else [])])
     return Clip(name, uri, hashlib.sha256(facts.encode()).hexdigest()[:32])
@@ -153,7 +153,7 @@ class Results:
                                                  for name in ("results", "pictures", "clips"))
 
     def prepare(self, cuts=False):
-        """Makes the folders. Raises a Failure if they cannot be written."""
+        """Makes the folders. Raises a Failure if it cannot write into them."""
         for folder in (self.folder, self.pictures, *([self.cuts] if cuts else [])):
             try:
                 folder.mkdir(parents=True, exist_ok=True)

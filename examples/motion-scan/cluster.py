@@ -118,7 +118,7 @@ class Cluster:
             raise
 
     def connect(self, workers):
-        self.folder = tempfile.mkdtemp(prefix="motion-scan-", dir="/tmp")  # short, because Ray's sockets may be in it
+        self.folder = tempfile.mkdtemp(prefix="motion-scan-", dir="/tmp")  # Ray's sockets need a short path
         handler = signal.getsignal(signal.SIGTERM)  # Ray sets its own
         quiet = {"logging_level": "error", "log_to_driver": False}
         try:
@@ -161,7 +161,7 @@ class Cluster:
             self.ray.kill(worker.actor)
 
     def outcome(self, reference):
-        """The result of a call of a worker, and whether the worker is gone: it was killed, or its machine was lost."""
+        """The result of a call to a worker, and whether the worker is gone: it was killed, or its machine was lost."""
         try:
             return self.ray.get(reference), False
         except self.ray.exceptions.RayError as error:

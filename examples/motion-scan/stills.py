@@ -18,7 +18,7 @@ def jpeg_of(sample):
     """A frame as text: a JPEG in base64. None if it cannot be converted."""
     width, height = common.size_of(sample)
     share = min(1, WIDTH / width)
-    # Without the caps feature, GPU memory is mapped like any other.
+    # Without the caps feature, GPU memory is mapped like any other memory.
     plain = Gst.Caps.from_string(re.sub(r"\(memory:[^)]*\)", "", sample.get_caps().to_string()))
     size = f"width={max(1, round(width * share))},height={max(1, round(height * share))}"
     try:

@@ -95,7 +95,7 @@ const std::vector<Target>& targets() {
   return all;
 }
 
-/// Sets a property as gst_util_set_object_arg() does. For numbers out of the range of some properties, GLib warns and
+/// Sets a property as gst_util_set_object_arg() does. For numbers outside the range of some properties, GLib warns and
 /// uses the nearest one. This function uses the nearest one directly.
 void set_from_text(GObject* object, const std::string& property, const std::string& text) {
   GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), property.c_str());
