@@ -75,7 +75,7 @@ def forget(folder, paths):
 
 def forget_listed(folder, paths):
     """Removes the lists of an earlier run, and the clips that they name, except `paths` (one, several or none), which
-    may be among them. Keeps files that do not look like those of an earlier run."""
+    may be among them. Keeps files that do not look like files of an earlier run."""
     kept = real(paths)
     lists = [os.path.join(folder, name) for name in (*LISTS, EDL)]
     try:
@@ -98,9 +98,9 @@ def cut(path, facts, events, folder, before=2, after=2, began=None, offset=0, un
     whose clips would overlap share one clip, unless they are visits of different objects. Returns the rows of the
     lists. `began` is the clock time of the beginning, or a function that converts a stream time in seconds to a clock
     time. `offset` is the time at which the file begins on the clock of the events, `until` the value of
-    time.monotonic() at which it gives up, `name` the clip in the list for editors. `reader(path, facts, until)` returns
-    a reader for the file, or for the files if `path` is a list. Raises a Failure; the lists then have the clips so far,
-    and their events have their rows."""
+    time.monotonic() at which it gives up, `name` the name of the clip in the list for editors. `reader(path, facts,
+    until)` returns a reader for the file, or for the files if `path` is a list. Raises a Failure; the lists then have
+    the clips so far, and their events have their rows."""
     rows = []
     clock = began if callable(began) else lambda when: began and began + datetime.timedelta(seconds=when)
 

@@ -44,7 +44,7 @@ def hear(category, _, __, ___, ____, source, message, *_____):
     if category.get_name() == "libav":
         if not DAMAGED.search(text):
             return
-        # A decoder with one thread works in the thread of its pipeline. The threads of others are unknown.
+        # A decoder with one thread works in the thread of its pipeline. The threads of other decoders are unknown.
         thread = threading.get_ident()
         for each in [one for one in heard if thread in one.threads] or [one for one in heard if not one.single]:
             each.damaged()

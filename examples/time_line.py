@@ -3,8 +3,8 @@
 each one begins.
 
 A timeline begins at 0. A file begins where the previous one ends if their clock times agree with that within TOLERANCE
-seconds, because names have whole seconds. A larger difference is a hole: nothing was recorded, or a file could not be
-read. If a file begins before the previous file ends, the clock was set back; the timeline continues. Files without
+seconds, because names contain whole seconds. A larger difference is a hole: nothing was recorded, or a file could not
+be read. If a file begins before the previous file ends, the clock was set back; the timeline continues. Files without
 clock times follow each other without holes."""
 import datetime
 import os

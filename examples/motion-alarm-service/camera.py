@@ -3,7 +3,7 @@
 
     source ! queue ! videoconvert ! cudadiff ! appsink          frames stay in the memory to which
                                                                 the decoder writes them
-With watch = true, cudahistogram before cudadiff also looks at each frame.
+With watch = true, a cudahistogram before cudadiff also analyses each frame.
 
 Messages of both elements are handled in the thread that posts them, before their frame reaches the appsink, so the
 frame after `begin` is the first snapshot of a motion. Better views follow (best_view.py): about ten times a second,

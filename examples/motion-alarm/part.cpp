@@ -62,7 +62,7 @@ std::optional<GstClockTimeDiff> stream_time_of(GstPad* pad, GstBuffer* buffer) {
 
 /// The elements in the source before a sink pad.
 struct Source {
-  bool indexed = false;  ///< there is a demuxer that gives the same times after a seek as without it
+  bool indexed = false;  ///< there is a demuxer that gives the same times with and without a seek
   bool file = false, demuxer = false;
 
   explicit Source(GstPad* pad) {
@@ -226,8 +226,8 @@ struct Gate::State {
 
 namespace {
 
-/// Gives frames the times of a clip with a frame rate, if they have none or come from a file without a container. There
-/// GStreamer gives times to H.265, but always those of 25 frames per second.
+/// Gives frames the times of a clip with a frame rate, if they have none or come from a file without a container.
+/// There, GStreamer gives times to H.265, but always for 25 frames per second.
 class Times {
  public:
   explicit Times(const Rate& rate) : rate_(rate) {}

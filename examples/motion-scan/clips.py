@@ -72,7 +72,8 @@ def discover(arguments, lists=(), say=lambda sentence: None):
 
 
 def settings_of(texts):
-    """Properties of cudadiff from texts NAME=VALUE; the last one of a name counts. Raises a ValueError."""
+    """Properties of cudadiff from texts NAME=VALUE. If a name occurs more than once, the last value counts. Raises a
+    ValueError."""
     settings = {"preset": "outdoor"}
     for text in texts:
         name, equals, value = text.partition("=")

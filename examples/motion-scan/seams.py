@@ -39,7 +39,7 @@ class File(time_line.Segment):
 @dataclass
 class Seams:
     """The changes to the rows of results. `changes` are new values of a row, by (clip, kind, number of the row). `gone`
-    has the same keys, of the rows that were joined to an earlier row. A clip is identified by its key."""
+    has such keys for the rows that were joined to an earlier row. A clip is identified by its key."""
     changes: dict = field(default_factory=dict)
     gone: set = field(default_factory=set)
 
