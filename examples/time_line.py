@@ -51,7 +51,7 @@ class Hole:
 
 
 def segment_of(path):
-    """The Segment of a file. Opens the file, which takes some hundredths of a second."""
+    """The Segment of a file. Opens the file, which takes a few hundredths of a second."""
     fault = common.fault_of(path)
     facts = None if fault else clip_facts.facts_of(path)
     return Segment(path, facts, fault or ("" if facts else "there is no video in it, or it cannot be read"),

@@ -101,7 +101,8 @@ class Collector:
             self.events.write((json.dumps(each) + "\n").encode())
 
     def finish_frames(self, left=0, end=False):
-        """Finishes the frames whose brightness is known, except the last `left` frames. At the end, finishes all."""
+        """Finishes the frames whose brightness is known, except the last `left` frames. At the end, finishes all
+        frames."""
         while len(self.waiting) > left:
             time = self.waiting[0].time
             while self.lights and self.lights[0][0] <= time:

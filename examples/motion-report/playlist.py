@@ -223,5 +223,5 @@ class Playlist:
         if not names:
             return ""
         count = self.result.read + self.result.unread
-        return (f"{len(self.result.faults)} of {count} files could not be read, or not to their end: "
+        return (f"{len(self.result.faults)} of {count} files could not be read, or only in part: "
                 + ", ".join(names) + (f" and {more} more" if more else ""))

@@ -170,7 +170,7 @@ class Cluster:
                      "error": "the worker was killed" if actor else str(error).strip().splitlines()[-1]}, True)
 
     def check_open(self, worker, failures):
-        """Reads the result of a trial. Raises a Failure if the plugin, the settings or the machine are wrong."""
+        """Reads the result of a trial. Raises a Failure if the plugin, the settings or the machine is wrong."""
         result, _ = self.outcome(worker.opening)
         if result["status"] == "ok":
             worker.opening = None

@@ -112,7 +112,7 @@ CUDAVISION_FRAMES_API int cudavision_maker_new(const char* format, int width, in
                                                CudavisionMaker** maker, std::intptr_t* stream, char* error,
                                                std::size_t room);
 CUDAVISION_FRAMES_API void cudavision_maker_free(CudavisionMaker* maker);
-/// Makes the maker's stream wait for the work of another stream so far.
+/// Makes the maker's stream wait for the work submitted to another stream so far.
 CUDAVISION_FRAMES_API int cudavision_maker_wait(CudavisionMaker* maker, std::intptr_t stream, char* error,
                                                 std::size_t room);
 /// Makes a buffer (transfer full) from arrays that have the layout of cudavision_frame_layout(), except the distance
