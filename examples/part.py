@@ -209,7 +209,7 @@ def give_times(pad, rate):
 
 
 def complain(pad, sentence):
-    """Posts an error of the element of a pad."""
+    """Posts an error on behalf of the element of a pad."""
     element = pad.get_parent_element()
     error = GLib.Error.new_literal(Gst.stream_error_quark(), sentence, Gst.StreamError.FAILED)
     element.post_message(Gst.Message.new_error(element, error, ""))

@@ -8,7 +8,7 @@
                      output frames are LATE, encoded frames are dropped here, up to a key frame that is on time.
                      If even this is too slow (FLOODED), the jitter buffer of rtspsrc drops packets meanwhile
 
-Both kinds are counted. Once a minute the log has their numbers. If there are many, `problem` also has them."""
+Both kinds are counted, and their numbers are logged once a minute. If there are many, `problem` also has them."""
 
 import collections
 import logging
