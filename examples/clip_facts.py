@@ -48,8 +48,8 @@ class Facts:
     sounds: tuple = ()
     unheard: str = ""
     rate: Optional[float] = None  # frames per second, as the container says
-    setup: str = ""  # for a decoder, if the container has it (codec_data)
-    length: Optional[float] = None  # in seconds, as far as GStreamer knows it: some containers declare none
+    setup: str = ""  # data that sets up a decoder (codec_data), if the container has it
+    length: Optional[float] = None  # in seconds, or None: some containers declare no length, and GStreamer knows none
 
     @property
     def played(self):
@@ -67,14 +67,14 @@ class Facts:
         return self.played and self.container == {"mp4": "video/quicktime,iso", "webm": "video/webm"}[self.suffix]
 
     def missing(self, end, wanted=None):
-        """A sentence if the pictures end at `end` (seconds), well before the declared length, or before the part that
-        ends at `wanted`; otherwise an empty text."""
+        """A sentence if the pictures end at `end` (seconds), well before both the declared length and `wanted`, the end
+        of the part; otherwise an empty text."""
         return missing(end, self.duration, wanted)
 
 
 def missing(end, declared, wanted=None):
-    """A sentence if the pictures end at `end`, well before the length that a container declares (seconds; 0 or None: it
-    declares none), or before the part that ends at `wanted`; otherwise an empty text."""
+    """A sentence if the pictures end at `end`, well before both the length that a container declares (seconds; 0 or
+    None: it declares none) and `wanted`, the end of the part; otherwise an empty text."""
     if not declared or end >= min(declared, wanted or declared) - LATE:
         return ""
     return f"its pictures end at {end:.1f} s, but its container declares {declared:.1f} s"

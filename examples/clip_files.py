@@ -13,11 +13,11 @@ from gi.repository import GstBase  # noqa: E402
 
 NAMES = set(".264 .265 .3g2 .3gp .asf .avi .dav .divx .dv .f4v .flv .h264 .h265 .hevc .ivf .m2ts .m2v .m4v .mjpeg "
             ".mjpg .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg .ogv .ts .vob .webm .wmv .y4m".split())
-PROGRAMS = (".mts", ".ts")  # may be TypeScript
+PROGRAMS = (".mts", ".ts")  # files with these names may be TypeScript
 PICTURES = (".jpeg", ".jpg", ".png")
 MAGIC = (b"\xff\xd8", b"\x89PNG")  # the first bytes of JPEG and PNG
 HEAD = 2 ** 16  # bytes of a file that identify its type
-LISTED = 5  # names of ignored files in a sentence
+LISTED = 5  # maximum number of ignored files that a sentence names
 
 
 def head_of(path):
@@ -95,8 +95,8 @@ def pictures_in(folder):
 
 
 def count_pictures(folder):
-    """The number of pictures in a folder with nothing else. Raises a Failure if the first one cannot be read, because
-    GStreamer finds the format of all pictures in its bytes."""
+    """The number of pictures in a folder that contains nothing else. Raises a Failure if the first one cannot be read,
+    because GStreamer finds the format of all pictures in its bytes."""
     paths = sorted((os.path.join(folder, name) for name in os.listdir(folder) if not name.startswith(".")),
                    key=os.fsencode)
     first = next(filter(os.path.getsize, paths), paths[0])

@@ -12,8 +12,8 @@ import gi
 gi.require_version("GstApp", "1.0")
 from gi.repository import GstApp  # noqa: E402, F401: gives appsrc and appsink their signals
 
-QUEUED = 8 * 2 ** 20  # limit for bytes of a clip that wait to be written
-PATIENCE = 60 * Gst.SECOND  # for a file to open, and for one to be finished
+QUEUED = 8 * 2 ** 20  # maximum number of bytes of a clip that wait to be written
+PATIENCE = 60 * Gst.SECOND  # time limit for opening a file, and for finishing one
 
 COPIED = (Gst.BufferCopyFlags.FLAGS | Gst.BufferCopyFlags.TIMESTAMPS | Gst.BufferCopyFlags.META
           | Gst.BufferCopyFlags.MEMORY)
@@ -79,7 +79,7 @@ class Reader:
         instead of a sample marks the end of a stream. Streams are interleaved in any order."""
         flags = Gst.SeekFlags.FLUSH | Gst.SeekFlags.KEY_UNIT | Gst.SeekFlags.SNAP_BEFORE
         if not self.pipeline.seek(1, Gst.Format.TIME, flags, Gst.SeekType.SET, begin, Gst.SeekType.SET, end):
-            raise common.Failure("its video cannot be cut, because it cannot be searched")
+            raise common.Failure("its video cannot be cut, because GStreamer cannot seek in it")
         running = {number for number, sink in enumerate(self.sinks) if sink.get_static_pad("sink").is_linked()}
         yield from ((number, None) for number in range(len(self.sinks)) if number not in running)
         while running:
@@ -117,10 +117,10 @@ class Writer:
     def __init__(self, facts, stream, muxer=None):
         self.stream, self.muxer, self.pipeline = stream, muxer or made(facts)[1], None
         self.parsers = [clip_formats.format_of(facts.codec)[0], *map(clip_formats.parser_of, sounds_of(facts))]
-        # Samples that arrive too early, or before the muxer is open.
+        # Samples that the muxer cannot accept yet.
         self.waiting = [collections.deque() for _ in self.parsers]
         self.ended = [False] * len(self.parsers)
-        self.sources = {}  # stream: appsrc, until its end
+        self.sources = {}  # number of the stream → its appsrc; removed at the end of the stream
         self.first = self.shown = None  # times at which the first key frame is decoded and shown
         self.zero = None  # the stream time at which it is shown
         self.begin = self.end = None  # stream times of the pictures so far

@@ -20,10 +20,10 @@ from clip_formats import FORMATS, made, sounds_of  # noqa: F401: other modules i
 from clip_streams import Reader, write
 from common import Gst
 
-KINDS = "motions", "visits", "joined"  # of events, for --clips; joined: motions, also as one file (joined_clips.py)
+KINDS = "motions", "visits", "joined"  # values of --clips; joined: motions, also as one file (joined_clips.py)
 ALL = "all-motions"  # the name of this file, without suffix
 LISTS = "clips.csv", "clips.json"
-EDL = "clips.edl"  # for editors
+EDL = "clips.edl"  # list for video editors
 COLUMNS = "file", "begin_s", "end_s", "event_begin_s", "event_end_s", "begin_clock", "object"
 SUFFIXES = "mp4", "webm", "avi", "mkv"
 NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d|\d+h\d\dm\d\d\.\ds)_\d{4,}(_object-\d+)?\."
@@ -42,7 +42,7 @@ class Event:
     begin: float
     end: float
     number: Optional[int] = None
-    row: dict = field(default_factory=dict)  # of its clip
+    row: dict = field(default_factory=dict)  # the row of its clip
 
 
 def name_of(index, event, begin, clock, suffix):
@@ -75,7 +75,7 @@ def forget(folder, paths):
 
 def forget_listed(folder, paths):
     """Removes the lists of an earlier run, and the clips that they name, except `paths` (one, several or none), which
-    may be among them. Keeps files that do not look like those of an earlier run."""
+    may be among them. Keeps files that do not look like files of an earlier run."""
     kept = real(paths)
     lists = [os.path.join(folder, name) for name in (*LISTS, EDL)]
     try:
@@ -98,9 +98,9 @@ def cut(path, facts, events, folder, before=2, after=2, began=None, offset=0, un
     whose clips would overlap share one clip, unless they are visits of different objects. Returns the rows of the
     lists. `began` is the clock time of the beginning, or a function that converts a stream time in seconds to a clock
     time. `offset` is the time at which the file begins on the clock of the events, `until` the value of
-    time.monotonic() at which it gives up, `name` the clip in the list for editors. `reader(path, facts, until)` returns
-    a reader for the file, or for the files if `path` is a list. Raises a Failure; the lists then have the clips so far,
-    and their events have their rows."""
+    time.monotonic() at which it gives up, `name` the name of the clip in the list for editors. `reader(path, facts,
+    until)` returns a reader for the file, or for the files if `path` is a list. Raises a Failure; the lists then have
+    the clips so far, and their events have their rows."""
     rows = []
     clock = began if callable(began) else lambda when: began and began + datetime.timedelta(seconds=when)
 

@@ -45,7 +45,7 @@ CAMERA_EVENTS = ("light", "scene", "moves", "moved")
 # Sound is not decoded, and a file without video is an error.
 DECODER = "uridecodebin caps=video/x-raw(ANY) expose-all-streams=false"
 HIDDEN = ".cudavision-"  # start of the names of unfinished files
-MASK = os.umask(0)  # of new files; os.umask() must set it to read it, which would disturb threads that start later
+MASK = os.umask(0)  # the umask. To read it, os.umask() must set it, which would disturb threads that start later.
 os.umask(MASK)
 
 
@@ -230,8 +230,8 @@ def check(message):
 
 
 class Interrupts:
-    """Counts Ctrl-C in a `with` block. From the second time on it raises KeyboardInterrupt as usual. Use it only in the
-    main thread."""
+    """Counts Ctrl-C in a `with` block. The second and all later ones raise KeyboardInterrupt as usual. Use it only in
+    the main thread."""
 
     def __enter__(self):
         self.count, self.before = 0, None

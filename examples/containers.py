@@ -4,7 +4,7 @@ import os
 import struct
 
 MP4 = (b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"styp", b"moof", b"pnot")  # types of the first box
-INDEXES = (b"moov", b"moof")  # of a whole file, and of each part of a fragmented one
+INDEXES = (b"moov", b"moof")  # the index of a whole file, and of each part of a fragmented one
 NO_INDEX = "its index (moov) is missing: the file was cut off, is damaged, or is still being recorded"
 
 

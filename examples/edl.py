@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Makes a list of events for video editors: an EDL (CMX 3600) with the parts of the clip itself in non-drop
 timecodes."""
-RATE = 25  # of clips with an unknown rate
+RATE = 25  # frames per second of clips whose rate is unknown
 
 
 def timecode(frames, rate):

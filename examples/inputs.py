@@ -11,7 +11,7 @@ import uris
 from common import Gst
 from web_pictures import WebPictures
 
-SILENCE = 15  # seconds after which souphttpsrc gives up a silent server, in addition to the chosen interval
+SILENCE = 15  # seconds after which souphttpsrc gives up on a silent server, in addition to the chosen interval
 
 
 def source_of(name):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Joins the clips of events of a file into one file, without encoding: a video of nothing but the motions."""
+"""Joins the clips of events of a file into one file, without encoding. The file shows only the motions."""
 import os
 
 import clip_facts
@@ -11,11 +11,11 @@ from clips_over_files import Part, Readers
 
 
 class NotJoined(common.Failure):
-    """The clips are there, but not the joined one."""
+    """The clips exist, but the joined file does not."""
 
 
 def differs(first, other):
-    """Why two parts cannot be in one file, or an empty text. Their sounds are ignored."""
+    """Why two parts cannot be in one file, or an empty text. Their sound is ignored."""
     one, two = first.facts, other.facts
     if one.codec != two.codec:
         return f"{two.codec} instead of {one.codec}"
@@ -41,9 +41,9 @@ def parts_of(rows, folder):
 
 
 def join(rows, folder, until=None):
-    """Writes the clips of rows of the lists into one file in the folder, in order of time. Returns its name, or None
-    without clips, and a sentence about missing sound, or an empty text. `until`: the value of time.monotonic() at which
-    it gives up, or None. Raises NotJoined."""
+    """Writes the clips of rows of the lists into one file in the folder, in chronological order. Returns its name, or
+    None without clips, and a sentence about missing sound, or an empty text. `until`: the value of time.monotonic() at
+    which it gives up, or None. Raises NotJoined."""
     try:
         parts = parts_of(rows, folder)
         if not parts:
@@ -58,4 +58,4 @@ def join(rows, folder, until=None):
         raise NotJoined(f"the motions were not joined: {failure}") from failure
     except OSError as error:
         raise NotJoined(f"the motions were not joined: cannot write to {folder}: {error.strerror}") from error
-    return name, f"{name} has no sound, because some motions have other sound than others" if silent else ""
+    return name, f"{name} has no sound, because the motions differ in their sound" if silent else ""

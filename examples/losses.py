@@ -31,7 +31,7 @@ CATEGORIES = {"libav": Gst.DebugLevel.INFO, "ebmlread": Gst.DebugLevel.ERROR,
               "matroskademux": Gst.DebugLevel.WARNING, "tsdemux": Gst.DebugLevel.WARNING,
               "mpegtspacketizer": Gst.DebugLevel.WARNING}
 listeners, lock = [], threading.Lock()  # the Losses that get the log
-OK = Gst.PadProbeReturn.OK  # each look into Gst costs as much as a call
+OK = Gst.PadProbeReturn.OK  # each lookup of a name in Gst costs as much as a call
 
 
 def hear(category, _, __, ___, ____, source, message, *_____):
@@ -44,7 +44,7 @@ def hear(category, _, __, ___, ____, source, message, *_____):
     if category.get_name() == "libav":
         if not DAMAGED.search(text):
             return
-        # A decoder with one thread works in the thread of its pipeline. The threads of others are unknown.
+        # A decoder with one thread works in the thread of its pipeline. The threads of other decoders are unknown.
         thread = threading.get_ident()
         for each in [one for one in heard if thread in one.threads] or [one for one in heard if not one.single]:
             each.damaged()
@@ -106,7 +106,7 @@ class Losses:
             stream.damage()
 
     def skipped(self):
-        self.skips = True  # also for decoders that are added later
+        self.skips = True  # this also applies to decoders that are added later
         for stream in self.streams:
             stream.watch, stream.skips = AHEAD, True
 
@@ -192,7 +192,7 @@ class Losses:
 
         def on_frame(pad, info):
             if stream.good < 8 and pad.get_last_flow_return() == Gst.FlowReturn.NOT_LINKED:
-                stream.used = False  # the frames of a track that is not analysed go nowhere
+                stream.used = False  # the track is not analysed, so its frames are not used
             return OK if stream.on_frame(info.get_buffer().pts) else Gst.PadProbeReturn.DROP
 
         def on_end(_, info):
@@ -211,8 +211,8 @@ class Losses:
         return sum(stream.good for stream in self.streams if stream.used)
 
     def result(self, whole=True, until=None):
-        """The losses, as spans in order of time. `whole`: the clip was played to its end. `until`: the stream time in
-        seconds after which no frames are taken, so that demuxers skip them; None: to the end."""
+        """The losses, as spans in chronological order. `whole`: the clip was played to its end. `until`: the stream
+        time in seconds after which no frames are taken, so that demuxers skip them; None: to the end."""
         spans = []
         for stream in self.streams:
             stream.ended &= whole

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import common
 from common import Gst
 
-VP8_SHOWN = 0x10  # in the first byte of a VP8 sample, whose frame need not be shown
+VP8_SHOWN = 0x10  # a bit in the first byte of a VP8 sample: whether its frame is shown
 FIELDS = ("interleaved", "mixed", "fields", "alternate")  # modes in which a sample may be half a frame
 # A sample of MPEG-4 part 2 with fewer bytes contains no frame, unless it is a B-frame that repeats its neighbours.
 EMPTY = {"video/mpeg": 9, "video/x-divx": 9, "video/x-xvid": 9}
 PICTURE, B_FRAME = b"\0\0\1\xb6", 2  # the start code of a picture; its type is in the next two bits
 AHEAD = 1000  # a demuxer may be this many samples ahead of the decoder when it skips something
 REORDERED = 8  # a sample may be this many frames ahead of the previous one, in any clip
-# Each look into Gst costs as much as a call.
+# Each lookup of a name in Gst costs as much as a call.
 NONE, DELTA, HIDDEN = Gst.CLOCK_TIME_NONE, Gst.BufferFlags.DELTA_UNIT, Gst.BufferFlags.DECODE_ONLY
 EXACT = Gst.MSECOND  # times of a sample and its frame are equal
 LONGEST = 3600 * Gst.SECOND  # a longer hole means a damaged timestamp
@@ -32,12 +32,12 @@ class Span:
 
 
 class Stream:
-    """The stream through one decoder. Times are those on its pads, in ns. `ordered`: samples have the times at which
+    """The stream through one decoder. All times are pad times, in ns. `ordered`: samples have the times at which
     their frames are shown. In AVI they do not, so only the numbers of frames are compared."""
 
     def __init__(self, ordered, skips):
         self.ordered, self.matched, self.least_size, self.hides = ordered, None, 1, False
-        self.samples = self.good = self.dropped = 0  # dropped: since the last good frame
+        self.samples = self.good = self.dropped = 0  # dropped: the number since the last good frame
         self.pending, self.first = [], None  # first: the time of the first key frame
         self.opened = self.last = None  # times of the first and the last good frame
         self.head = 0  # frames lost before the first good one
@@ -46,8 +46,8 @@ class Stream:
         # The latest time of a sample, the time of the previous sample, and the largest and the smallest distance
         # between them.
         self.latest, self.before, self.jump, self.least = None, None, 0, 0
-        self.steps, self.usual = collections.deque(maxlen=63), 0  # between good frames; about their median
-        self.start, self.stop = 0, None  # of the segment
+        self.steps, self.usual = collections.deque(maxlen=63), 0  # between good frames; their approximate median
+        self.start, self.stop = 0, None  # the start and the stop of the segment
         self.timeless, self.parsed, self.used = False, False, True
         self.spans, self.segment, self.ended, self.declared = [], None, False, 0
 
@@ -235,7 +235,7 @@ class Stream:
 
 
 def joined(spans):
-    """Spans, with touching ones joined."""
+    """The spans, with touching spans joined."""
     made = []
     for span in spans:
         if made and span.begin <= made[-1].end + 1e-3:
@@ -255,7 +255,7 @@ def sentence(spans, frames):
     places = [f"{span.begin:.1f} to {span.end:.1f} s" for span in spans[:3]]
     if len(spans) > 3:
         places.append(f"{len(spans) - 3} more place{'s' if len(spans) > 4 else ''}")
-    if not any(span.end for span in spans):  # of a stream without times
+    if not any(span.end for span in spans):  # the stream has no times
         return f"{about}{lost} of {frames + lost} frames could not be read"
     where = places[0] if len(places) == 1 else f"{', '.join(places[:-1])} and {places[-1]}"
     return f"{about}{lost} of {frames + lost} frames could not be read, {where}"

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Prints a line of JSON for each event of cudadiff (begin and end of motion; light, scene, moves, moved), and saves a
-picture of each begin in this folder. With preset=…, zones=… or lines=… it also prints events of objects (enter, leave,
-stopped, cross …). Needs python3-gi and gir1.2-gst-plugins-base-1.0."""
+picture for each `begin` in the current folder. With preset=…, zones=… or lines=… it also prints events of objects
+(enter, leave, stopped, cross …). Needs python3-gi and gir1.2-gst-plugins-base-1.0."""
 import datetime, json, os, re, signal, sys, warnings
 import common, containers, inputs, losses, part, upright, uris
 from shortest import Shortest
@@ -140,7 +140,7 @@ def run():
     parser = common.Parser(description=__doc__, usage="%(prog)s INPUT… [PROPERTY=VALUE …] [OPTION …]")
     parser.add_argument("input", nargs="+",
                         help="a file, a URI, a camera (/dev/video0), `test` (a live picture) or `test:FRAMES`, or "
-                        "a property of cudadiff; write a file name with a = as ./a=b.avi")
+                        "a property of cudadiff; write a file name that contains = as ./a=b.avi")
     part.add_options(parser)
     options = parser.parse_intermixed_args()
     chosen, arguments = part.of_options(parser, options), options.input
@@ -169,6 +169,6 @@ def run():
     sys.exit(bool(failed))
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", DeprecationWarning)  # for the array of regions; python3-gst-1.0 would avoid it
+    warnings.simplefilter("ignore", DeprecationWarning)  # caused by the array of regions if there is no python3-gst-1.0
     loop, running, failed, properties = GLib.MainLoop(), [], [], []
     common.main(run)

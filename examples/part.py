@@ -3,7 +3,7 @@
 times (--rate).
 
 A Gate lets only the frames of the part pass a pad, without further elements. It drops the frames before the part, sends
-EOS at its end, and seeks to the key frame before the start if the container has an index. Times are times of the whole
+EOS at its end, and seeks to the key frame before the start if the container has an index. Times refer to the whole
 clip."""
 import argparse
 import re
@@ -20,7 +20,7 @@ FORMS = "frames (250), seconds (10.0 or 10s) or hh:mm:ss (00:00:10.5)"
 RATES = "frames per second above 0, up to 1000, such as 25, 12.5 or 30000/1001"
 # Containers print times in milliseconds, so a time means the frame whose rounded time it is.
 ROUNDED = Gst.MSECOND // 2
-# Demuxers that give the same times after a seek as without it. AVI with B frames does not.
+# Demuxers that give the same times with and without a seek. avidemux does not, if there are B frames.
 INDEXED = "qtdemux", "matroskademux"
 NEAR = 2 * Gst.SECOND  # this close to the start, decoding is faster than a seek
 # Some demuxers seek by decoding times, which precede the times of frames.
@@ -136,7 +136,7 @@ def add_options(parser):
     parser.add_argument("--frame-skip", type=common.number(int, 0, 10000), default=0, metavar="N",
                         help="skip N frames after each analysed frame (0)")
     parser.add_argument("--min-event", "--min-event-length", type=time_of, metavar="TIME",
-                        help="omit motions and visits of objects that are shorter")
+                        help="omit shorter motions and shorter visits of objects")
     parser.add_argument("--rate", type=rate_of, metavar="RATE",
                         help="frames per second of a clip without times, such as a raw .h264 file")
 
@@ -184,8 +184,8 @@ def is_raw(pad):
 
 def give_times(pad, rate):
     """Gives frames at a sink pad the times of a clip with this frame rate, if they have none or come from a file
-    without a container. There GStreamer gives times to H.265, but always those of 25 frames per second."""
-    start, count, raw, passing = 0, 0, None, False  # start: the time of a frame; count: of frames from there on
+    without a container. There, GStreamer gives times to H.265, but always for 25 frames per second."""
+    start, count, raw, passing = 0, 0, None, False  # start: the time of a frame; count: the number of frames since then
 
     def on_buffer(pad, info):
         nonlocal start, count, raw, passing
@@ -209,7 +209,7 @@ def give_times(pad, rate):
 
 
 def complain(pad, sentence):
-    """Posts an error of the element of a pad."""
+    """Posts an error on behalf of the element of a pad."""
     element = pad.get_parent_element()
     error = GLib.Error.new_literal(Gst.stream_error_quark(), sentence, Gst.StreamError.FAILED)
     element.post_message(Gst.Message.new_error(element, error, ""))
@@ -231,7 +231,7 @@ class Gate:
             return
         pad.add_probe(Gst.PadProbeType.BUFFER, self.on_buffer)
         start, end = part.start, part.end
-        if start and start.time and (not end or end.frames is None):  # numbers of frames are counted from the beginning
+        if start and start.time and (not end or end.frames is None):  # frame numbers are counted from the beginning
             self.places = [max(start.time - MARGIN, 0), 0]
             self.block = pad.add_probe(Gst.PadProbeType.BLOCK | Gst.PadProbeType.BUFFER, self.on_block)
 

@@ -5,7 +5,7 @@
 # CLIP is a file, a URI, or a folder of clips. Installs missing packages and builds the plugin. Then
 # examples/motion-report finds motion (cudadiff) and brightness (cudahistogram) in the clip. It writes
 # OUT_FOLDER/report.html, a page with a player, a timeline and a table of objects, which opens automatically in a
-# browser; objects.csv and frames.csv; and motion.jsonl (one event for each line). It prints a table, and when each
+# browser; objects.csv and frames.csv; and motion.jsonl (one event per line). It prints a table, and when each
 # object entered and left. A folder of clips gets a report for each clip, and index.html; files of a recorder get one
 # report.
 # docs/motion.md says how to improve the result for a camera.

@@ -7,7 +7,7 @@ from typing import Optional
 from part import ROUNDED, Time
 from common import Gst
 
-FRAME_TIME = 1 / 25  # seconds, of a frame without a duration
+FRAME_TIME = 1 / 25  # the assumed duration of a frame that has none, in seconds
 
 
 def lasts(seconds, least, frame_time):

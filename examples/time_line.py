@@ -3,8 +3,8 @@
 each one begins.
 
 A timeline begins at 0. A file begins where the previous one ends if their clock times agree with that within TOLERANCE
-seconds, because names have whole seconds. A larger difference is a hole: nothing was recorded, or a file could not be
-read. If a file begins before the previous file ends, the clock was set back; the timeline continues. Files without
+seconds, because names contain whole seconds. A larger difference is a hole: nothing was recorded, or a file could not
+be read. If a file begins before the previous file ends, the clock was set back; the timeline continues. Files without
 clock times follow each other without holes."""
 import datetime
 import os
@@ -51,7 +51,7 @@ class Hole:
 
 
 def segment_of(path):
-    """The Segment of a file. Opens the file, which takes some hundredths of a second."""
+    """The Segment of a file. Opens the file, which takes a few hundredths of a second."""
     fault = common.fault_of(path)
     facts = None if fault else clip_facts.facts_of(path)
     return Segment(path, facts, fault or ("" if facts else "there is no video in it, or it cannot be read"),
@@ -124,9 +124,10 @@ def changed(path):
 
 
 def ordered(segments):
-    """The files in order of time. They are ordered by their clock times, unless these overlap because the clock was set
-    back. Then the order of the names, of the containers' clocks, or of writing is used, for all files or for those that
-    overlap, if fewer files overlap in it. Files without clock times are in the natural order of their names."""
+    """The files in chronological order. They are ordered by their clock times, unless these overlap because the clock
+    was set back. Then the order of the names, of the containers' clocks, or of writing is used, for all files or only
+    for those that overlap, if this order has fewer overlaps. Files without clock times are in the natural order of
+    their names."""
     by_name = sorted(segments, key=lambda each: clock_names.natural(each.path))
     if not set_clocks(by_name):
         return by_name
@@ -170,9 +171,9 @@ def inserted(segments, broken, by_name):
 
 
 def recordings(segments, join="auto"):
-    """Lists of files that are one recording, each in order of time. With `auto`, files are one recording if they have
-    clock times, the rest of their names is equal, no hole exceeds PAUSE, and at least two of them touch. Every other
-    file is a separate list. `all`: all files are one recording; `none`: each file is one."""
+    """Lists of files that are one recording, each in chronological order. With `auto`, files are one recording if they
+    have clock times, the rest of their names is equal, no hole exceeds PAUSE, and at least two of them touch. Every
+    other file is a separate list. `all`: all files are one recording; `none`: each file is one."""
     if join == "all":
         return [ordered(segments)] if segments else []
     series = {}
@@ -189,7 +190,7 @@ def recordings(segments, join="auto"):
 
 
 def runs_of(segments):
-    """The recordings of several files, from files in order of time."""
+    """The recordings of several files, from files in chronological order."""
     if not any(each.clock for each in segments if each.facts):
         return []
     runs, before, length = [], None, usual(segments)
@@ -216,8 +217,8 @@ def is_one(run):
 
 class TimeLine:
     """Places the files of a recording one after the other while they are read, because the end of each file is known
-    only then. `clocks` are pairs of a time of the line in seconds and the clock time there, for each jump of the clock.
-    `set_back` are pairs of the name of a file and the seconds by which the clock was set back before it."""
+    only then. `clocks` are pairs of a time on the timeline in seconds and the clock time there, for each jump of the
+    clock. `set_back` are pairs of the name of a file and the seconds by which the clock was set back before it."""
 
     def __init__(self, segments):
         self.usual, self.end = usual(segments), 0.0
@@ -281,7 +282,7 @@ class TimeLine:
 
 
 def clock_at(clocks, time):
-    """The clock time for a time of the line in seconds, from TimeLine.clocks; None if there is none."""
+    """The clock time for a time on the timeline in seconds, from TimeLine.clocks; None if there is none."""
     known = [each for each in clocks if each[0] <= time][-1:] or clocks[:1]
     return known[0][1] + datetime.timedelta(seconds=time - known[0][0]) if known else None
 
@@ -306,7 +307,7 @@ def words_of(seconds):
 
 
 def place_of(time, clocks):
-    """A time of the line as a readable text: its clock time, if it has one."""
+    """A time on the timeline as a readable text: its clock time, if it has one."""
     clock = clock_at(clocks, time)
     return f"{clock:%Y-%m-%d %H:%M:%S}" if clock else words_of(time)
 

@@ -32,8 +32,8 @@ def uri_of(element) -> str:
 
 
 def trouble_of(message):
-    """The kind of an error message and its sentence, which may contain secrets. Kinds are those of kind_of(),
-    ANSWER/CODE for refusals of a server, and CERTIFICATE."""
+    """The kind of an error message and its sentence, which may contain secrets. The kind is a result of kind_of(),
+    ANSWER/CODE if a server refused, or CERTIFICATE."""
     error, details = message.parse_error()
     kind = kind_of(error)
     if kind == "CORE/MISSING_PLUGIN":
@@ -54,7 +54,7 @@ def trouble_of(message):
 
 
 def about_connection(kind, uri, source, otherwise):
-    """Connects as the source did, and explains why that fails."""
+    """Connects like the source, and explains why this fails."""
     scheme = uri.partition(":")[0].lower()
     try:
         parts = urllib.parse.urlsplit(uri)

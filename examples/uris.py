@@ -15,7 +15,7 @@ HARMLESS = frozenset("cam camera ch channel codec format fps height id profile q
 )
 # A user may contain any character, so it ends at the last @. An @ after a host such as [::1]:554 belongs to the path.
 USER = re.compile(r"(?!\[[^\]/?#@]*\](?::[0-9]*)?(?:[/?#]|$))(?=[^/?#]*[:@])(.*)@([^@]*)", re.S)
-# Some recorders have the password in the path.
+# Some recorders expect the password in the path.
 IN_PATH = re.compile("[^/?#]*(?:user|pass|pwd|token|key)[^/?#=]*=[^/?#]*", re.I)
 # Options for this program: a fragment, which no server gets. A fragment with other names belongs to the URI.
 OPTIONS = re.compile("#((?:every|certificate)=[^&#/?@]*(?:&(?:every|certificate)=[^&#/?@]*)*)$")

@@ -4,7 +4,7 @@
 
 Reads the literals of errors and warnings in gst/base, gst/elements and kernels. The longest fixed piece of each one
 must be in troubleshooting.md; a message about a wrong setting may be on the element's page instead. Exit status: 0; 1
-with the missing ones.
+with a list of the missing messages.
 """
 import re
 import sys

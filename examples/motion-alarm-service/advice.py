@@ -9,7 +9,7 @@ SETTINGS = "LIBRARY/SETTINGS"  # the errors with which cudavision elements refus
 
 
 def place_of(location: str) -> str:
-    """Host and port of a URI, without user and password; empty if they are unclear."""
+    """The host and the port of a URI, without user and password; empty if they are unclear."""
     try:
         parts = urllib.parse.urlsplit(uris.shown(location))
         return (
@@ -22,7 +22,7 @@ def place_of(location: str) -> str:
 
 
 def about_error(kind: str, location: str) -> str:
-    """Advice on an error of this kind (troubles.py) that ended the pipeline of a camera, or an empty text."""
+    """Advice about an error of this kind (troubles.py) that ended the pipeline of a camera, or an empty text."""
     path, host = uris.path_of(location), place_of(location)
     if kind in ("RESOURCE/NOT_AUTHORIZED", "ANSWER/401", "ANSWER/407"):
         return f"{'correct' if uris.user_of(location) else 'write'} the user and the password in its uri"
@@ -35,7 +35,7 @@ def about_error(kind: str, location: str) -> str:
     if kind == "RESOURCE/NO_SPACE_LEFT":
         return "free space on the disk"
     if path is not None and path.startswith("/dev/"):
-        return "is it plugged in, and does no other program use it?"
+        return "is it plugged in, and is no other program using it?"
     if path is not None:
         return ""
     if kind in ("RESOURCE/NOT_FOUND", "ANSWER/404"):
@@ -48,7 +48,7 @@ def about_error(kind: str, location: str) -> str:
 
 
 def about_silence(location: str, came: bool) -> str:
-    """Advice on a camera without frames for too long. `came`: it sent frames before."""
+    """Advice about a camera that has sent no frames for too long. `came`: it sent frames earlier."""
     host = place_of(location) if uris.path_of(location) is None else ""
     if came:
         return f"check its power and its cable{f', and whether {host} answers' if host else ''}"
@@ -58,7 +58,7 @@ def about_silence(location: str, came: bool) -> str:
 
 
 def about_end(location: str) -> str:
-    """Advice on a stream that ended without an error. A file just restarts."""
+    """Advice about a stream that ended without an error. A file simply restarts."""
     return (
         ""
         if uris.path_of(location) is not None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Selects the frames of a motion with the best view of moving objects, which become snapshots. The pictures do not show
-the drawings of cudadiff."""
+"""Selects the frames of a motion with the best view of moving objects, which become snapshots. The snapshots do not
+show what cudadiff draws."""
 
 import collections
 import time
@@ -12,7 +12,7 @@ from cudavision import frames
 BETTER = 1.25  # a better view is larger by this factor
 CUT = 0.5  # weight of an object that the edge of the frame may partly hide
 STEP = 1.0  # seconds between two snapshots of a motion
-KEPT = 12  # inputs of cudadiff, which may hold up to eight frames
+KEPT = 12  # number of inputs to keep; cudadiff may hold up to eight frames
 
 
 def score_of(sample) -> float:

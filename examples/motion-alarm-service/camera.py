@@ -3,7 +3,7 @@
 
     source ! queue ! videoconvert ! cudadiff ! appsink          frames stay in the memory to which
                                                                 the decoder writes them
-With watch = true, cudahistogram before cudadiff also looks at each frame.
+With watch = true, a cudahistogram before cudadiff also analyses each frame.
 
 Messages of both elements are handled in the thread that posts them, before their frame reaches the appsink, so the
 frame after `begin` is the first snapshot of a motion. Better views follow (best_view.py): about ten times a second,
@@ -61,8 +61,8 @@ class Camera(Supervised):
             False,
             set(),
         )  # visits: (id, zone) of the visible objects; the zone is None without zones
-        self.conditions = set()  # of the picture, see config.CONDITIONS
-        self.events = collections.Counter()  # by name, since the start of the service
+        self.conditions = set()  # the current conditions of the picture, see config.CONDITIONS
+        self.events = collections.Counter()  # the number of each event since the start of the service
         self.begins = self.ends = False  # whether motion begins or ended with the next frame
         self.best, self.inputs = BestView(lambda sample: listener.snapshot(self, sample)), None
         self.best_lock = threading.Lock()
@@ -153,7 +153,8 @@ class Camera(Supervised):
         for name, value in {**SOURCE_DEFAULTS.get(source.get_factory().get_name(), {}), **self.settings.source}.items():
             if not inputs.set_property(source, text_of(name, value)):
                 log.warning(
-                    "%s: %s has no property %s, or not this value", self.name, source.get_factory().get_name(), name
+                    "%s: %s has no property %s, or it cannot have this value", self.name,
+                    source.get_factory().get_name(), name
                 )
 
     def drain(self, pipeline):

@@ -134,8 +134,8 @@ def slug(text: str) -> str:
 
 
 def identifier(topic: str) -> str:
-    """A topic in the characters that slug() keeps. Different topics give different results: a _ is doubled, and any
-    other character becomes _CODE_ with its hexadecimal number."""
+    """A topic, written in the characters that slug() keeps. Different topics give different results: a _ is doubled,
+    and any other character becomes _CODE_ with its hexadecimal number."""
     return re.sub("[^A-Za-z0-9-]", lambda match: "__" if match[0] == "_" else f"_{ord(match[0]):x}_", topic)
 
 

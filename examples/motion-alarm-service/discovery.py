@@ -7,7 +7,7 @@ import json
 
 from config import CONDITIONS, identifier, slug
 
-LONGEST = 255  # characters of a state in Home Assistant
+LONGEST = 255  # maximum number of characters of a state in Home Assistant
 
 
 def states(topic: str, camera) -> dict[str, str]:

@@ -35,9 +35,9 @@ except ImportError as error:
 
 TIDY = 600  # interval in seconds for removing clips that are too old
 NO_SOAPBAR = (
-    "[onvif] needs soapbar, which this Python does not have ({}): make a virtual environment by "
+    "[onvif] needs soapbar, which this Python does not have ({}): make a virtual environment with "
     "`python3 -m venv --system-site-packages FOLDER`, run `FOLDER/bin/pip install -r "
-    "examples/motion-alarm-service/requirements.txt`, and run this program by FOLDER/bin/python"
+    "examples/motion-alarm-service/requirements.txt`, and run this program with FOLDER/bin/python"
 )
 
 
@@ -149,5 +149,5 @@ def run():
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", DeprecationWarning)  # for the array of regions; python3-gst-1.0 would avoid it
+    warnings.simplefilter("ignore", DeprecationWarning)  # caused by the array of regions if there is no python3-gst-1.0
     common.main(run)

@@ -32,7 +32,7 @@ class Publisher:
             raise Failure("[mqtt] needs python3-paho-mqtt, which is not installed")
         self.settings, self.encoder = settings, encoder
         self.retained = {}  # topic → payload: the states, the snapshots and the discovery
-        self.lock = threading.RLock()  # for the order in which states are published
+        self.lock = threading.RLock()  # keeps the order in which states are published
         self.connected = self.stopping = self.full = False
         self.snapshots = Snapshots(lambda sample: self.encoder.jpeg_of(sample), self.send_snapshot)
         version = (paho.CallbackAPIVersion.VERSION2,) if hasattr(paho, "CallbackAPIVersion") else ()

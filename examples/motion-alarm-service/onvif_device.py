@@ -23,13 +23,13 @@ from soapbar.core.envelope import build_wsa_response_headers
 from soapbar.core.xml import parse_xml, to_bytes
 
 log = logging.getLogger("motion-alarm")
-LARGEST = 2**16  # bytes of a request
-CONNECTIONS = 64  # to a camera
-EVERYBODY = ("GetSystemDateAndTime", "GetServices", "GetCapabilities", "GetServiceCapabilities")  # need no user
+LARGEST = 2**16  # maximum number of bytes of a request
+CONNECTIONS = 64  # maximum number of connections to a camera
+EVERYBODY = ("GetSystemDateAndTime", "GetServices", "GetCapabilities", "GetServiceCapabilities")  # they need no user
 PATIENCE = 60  # seconds between warnings about refused clients
 TOKEN = f"{{{NS.WSSE}}}UsernameToken"
 DIGEST = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-username-token-profile-1.0#PasswordDigest"
-UNKNOWN_SIZE = (1920, 1080)  # until a camera has sent a frame
+UNKNOWN_SIZE = (1920, 1080)  # assumed until a camera has sent a frame
 
 
 def fault(text, *subcodes, code="Client"):
@@ -68,7 +68,7 @@ class Users(UsernameTokenValidator):
     def validate(self, security_element):
         password, nonce = (security_element.find(f"{TOKEN}/{{{NS.WSSE}}}{name}") for name in ("Password", "Nonce"))
         if password is not None and password.get("Type") != DIGEST:
-            raise SecurityValidationError("it sent its password, and not a digest of it")
+            raise SecurityValidationError("it sent its password instead of a digest of it")
         if nonce is not None:  # soapbar compares text, and the same nonce can be written in several ways
             nonce.text = base64.b64encode(base64.b64decode(nonce.text or "")).decode()
         with self.lock:
@@ -109,7 +109,7 @@ class Device:
         try:
             tree = parse_xml(body)
             if tree.getroottree().docinfo.internalDTD is not None:
-                raise fault("a message must have no DTD", "ter:WellFormed")
+                raise fault("a message must not contain a DTD", "ter:WellFormed")
             request = SoapEnvelope.from_xml(tree)
             return write(request, self.carry_out(request, root, path))
         except SoapFault as error:
@@ -181,7 +181,7 @@ class Device:
     def stream_uri(self, *_):
         uri = uris.opened(self.camera.settings.uri)
         if uris.path_of(uri) is not None:
-            raise fault("this camera has no address in the network", "ter:IncompleteConfiguration", code="Server")
+            raise fault("this camera has no address on the network", "ter:IncompleteConfiguration", code="Server")
         user = uris.user_of(uri)
         uri = uri.replace(f"{user}@", "", 1) if user else uri
         if "@" in uri:

@@ -8,7 +8,7 @@
                      output frames are LATE, encoded frames are dropped here, up to a key frame that is on time.
                      If even this is too slow (FLOODED), the jitter buffer of rtspsrc drops packets meanwhile
 
-Both kinds are counted. Once a minute the log has their numbers. If there are many, `problem` also has them."""
+Both kinds are counted, and their numbers are logged once a minute. If there are many, `problem` also has them."""
 
 import collections
 import logging
@@ -20,7 +20,7 @@ log = logging.getLogger("motion-alarm")
 LATE = 1.0  # a frame is late if it comes out this many seconds later than others did
 SETTLED = 3.0  # seconds after which frames from before a drop have left the decoder
 FLOODED = 5.0  # seconds by which even dropped frames are late
-DRIFT = 0.0002  # of a camera's clock relative to this machine's: seconds per second
+DRIFT = 0.0002  # drift of a camera's clock against this machine's clock, in seconds per second
 OFTEN = 0.4  # seconds between two checks of the time of frames
 REPORT = 60  # seconds between two reports
 MANY = 0.02  # share of the frames that is reported as a problem
@@ -55,7 +55,7 @@ class Pace:
         self.pipeline = self.pad = None
 
     def attach(self, pipeline, queue, output):
-        """`queue`: before cudadiff; `output`: a pad after it."""
+        """`queue`: the queue before cudadiff; `output`: a pad after cudadiff."""
         self.pipeline, self.output, self.pad = pipeline, output, None
         self.live = self.dropping = False
         # usual: seconds from the time of a frame until it comes out; judged: when this was measured.
@@ -63,7 +63,7 @@ class Pace:
         # The timestamp of the key frame with which decoding resumed, and the time of resuming.
         self.resumed, self.resumed_at = 0, 0.0
         self.jitter_buffers, self.changed, self.flooded = [], [], False  # changed: the buffers that drop packets now
-        self.last, self.step = 0, 0  # of dropped frames: the last timestamp, and the step between timestamps
+        self.last, self.step = 0, 0  # the last timestamp of dropped frames, and the step between them
         queue.connect("overrun", self.on_overrun)
         on_decoders(pipeline, self.on_decoder)
         on_elements(pipeline, self.on_element)

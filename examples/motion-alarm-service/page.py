@@ -16,8 +16,8 @@ import urllib.parse
 from common import Failure
 
 HTML = pathlib.Path(__file__).resolve().parent / "page.html"
-VIEWERS = 16  # of the picture at a time
-CLIPS = 50  # of a camera on the page
+VIEWERS = 16  # maximum number of viewers of the picture at a time
+CLIPS = 50  # maximum number of clips of a camera on the page
 PATIENCE = 10  # seconds without a picture until a viewer is disconnected; its browser shows that, and reconnects
 TYPES = {"mp4": "video/mp4", "webm": "video/webm", "mkv": "video/x-matroska"}
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The pull points of a camera: each client has a queue of motion states, which it reads at any time.
 
-Everything is limited: the number of pull points, the length of a queue, the time of a wait, and the life of an unused
-pull point. set() never waits for a client."""
+Everything is limited: the number of pull points, the length of a queue, the time of a wait, and the lifetime of an
+unused pull point. set() never waits for a client."""
 
 import collections
 import datetime
@@ -10,9 +10,9 @@ import secrets
 import threading
 import time
 
-MOST = 16  # pull points of a camera
-QUEUE = 100  # messages of a pull point; a new one replaces the oldest
-LIFE = (10.0, 3600.0)  # the shortest and the longest life that a client can request, in seconds
+MOST = 16  # maximum number of pull points of a camera
+QUEUE = 100  # maximum number of messages of a pull point; a new one replaces the oldest
+LIFE = (10.0, 3600.0)  # the shortest and the longest lifetime that a client can request, in seconds
 LONGEST = 60.0  # maximum number of seconds that a client waits for a message
 
 Message = collections.namedtuple("Message", "operation motion time")  # Initialized or Changed; bool; UTC
@@ -62,7 +62,7 @@ class PullPoints:
                 self.changed.notify_all()
 
     def create(self, life: float) -> tuple[str, float]:
-        """Makes a pull point, which begins with the current state. Returns its key and its life in seconds. Raises
+        """Makes a pull point, which begins with the current state. Returns its key and its lifetime in seconds. Raises
         Full."""
         with self.changed:
             self._forget()
@@ -74,7 +74,7 @@ class PullPoints:
             return key, point.left
 
     def renew(self, key: str, life: float) -> float:
-        """Returns the new life of the pull point in seconds. Raises Gone, as the methods below do."""
+        """Returns the new lifetime of the pull point in seconds. Raises Gone, as the methods below do."""
         with self.changed:
             point = self._find(key)
             point.live(min(max(life, LIFE[0]), LIFE[1]))
@@ -94,7 +94,7 @@ class PullPoints:
 
     def pull(self, key: str, wait: float, limit: int) -> tuple[list[Message], float]:
         """Waits for a message for `wait` seconds (at most LONGEST), and takes up to `limit` messages, the oldest first.
-        Returns them, and the life of the pull point in seconds. Another pull of the same pull point ends this one,
+        Returns them, and the lifetime of the pull point in seconds. Another pull of the same pull point ends this one,
         because a client that asks again no longer expects the earlier answer."""
         wait = min(max(wait, 0), LONGEST)
         with self.changed:

@@ -41,7 +41,7 @@ NAME = re.compile(r"(?P<camera>[\w-]+)_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[+
 DECODES = 3 * Gst.SECOND  # more than the time from the decoder's sink pad to cudadiff's message
 RING = 64 * 2**20  # maximum bytes of frames in a ring; twice as many may wait for the disk
 AGAIN = 10  # seconds after a failed clip until the next one may begin
-LEAST = 2**15  # bytes of an unfinished clip that has frames
+LEAST = 2**15  # minimum number of bytes of an unfinished clip that has frames
 
 Facts = collections.namedtuple("Facts", "codec sounds")  # the data of a stream that clips_of_events.write() needs
 
@@ -75,7 +75,7 @@ class Ring:
         self.size += frame.size
         while len(self.groups) > 1 and (self.groups[1][0].pts <= frame.pts - self.span or self.size > RING):
             self.size -= sum(each.size for each in self.groups.popleft())
-        if self.size > RING:  # without key frames
+        if self.size > RING:  # there are no key frames
             self.clear()
 
     def clear(self):
@@ -137,7 +137,7 @@ class Clip(threading.Thread):
                 reason = str(error)
             except OSError as error:
                 reason = error.strerror or str(error)
-            except Exception as error:  # one clip must not end all others
+            except Exception as error:  # the failure of one clip must not end the others
                 reason = f"{type(error).__name__}: {error}"
             self.failed = bool(reason)
             row = file.become({
@@ -188,7 +188,8 @@ class Unfinished:
 
 
 class Folder:
-    """The clips of a camera and their list, clips.json, the oldest first. The limits remove the oldest ones."""
+    """The clips of a camera and their list, clips.json, the oldest first. If they exceed the limits, the oldest ones
+    are removed."""
 
     def __init__(self, path, camera, size, days):
         """`size`: maximum bytes; `days`: how long a clip is kept. 0 means no limit."""
@@ -317,7 +318,7 @@ class Recorder:
         self.ring = Ring(int(settings.before * Gst.SECOND) + DECODES)
         self.lock = threading.RLock()
         self.going, self.until = set(), 0  # the motion or the visits that go on; the timestamp at which a clip ends
-        self.motions = []  # of the current or the last clip; the last motion may go on
+        self.motions = []  # the motions of the current or the last clip; the last one may go on
         self.clip, self.clips = None, []  # the clip that gets frames, and all unfinished clips
         self.problem = ""  # why nothing is recorded
         self.written_clips = self.failures = 0
@@ -430,7 +431,7 @@ class Recorder:
     def end_clip(self):
         if self.clip:
             self.clip.finish()
-            self.clip, self.motions = None, [dict(each) for each in self.motions]  # its own list no longer changes
+            self.clip, self.motions = None, [dict(each) for each in self.motions]  # the clip keeps the old list
 
     def written(self, row):
         with self.lock:

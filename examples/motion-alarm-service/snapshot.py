@@ -14,7 +14,7 @@ import common
 from common import Gst
 
 log = logging.getLogger("motion-alarm")
-LONGEST = 10  # seconds for a picture
+LONGEST = 10  # time limit for a picture in seconds
 
 
 class Encoder:
@@ -95,6 +95,6 @@ class Snapshots(threading.Thread):
                 sample = self.waiting.pop(camera)
             try:
                 self.send(camera, self.encode(sample))
-            except Exception as error:  # one picture must not end all others
+            except Exception as error:  # the failure of one picture must not end the others
                 log.warning("%s: no snapshot: %s", camera.name, error)
             del sample

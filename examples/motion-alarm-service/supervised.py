@@ -64,7 +64,7 @@ class Supervised(threading.Thread):
         self.fps, self.up = 0.0, False  # up: frames arrive
         self.problem = ""  # why no frames arrive, and what a person can do; without secrets
         self.interval = 0.0  # seconds between frames unless more frames are requested
-        self.first_frame = self.last_frame = 0.0  # of this attempt, in seconds on the monotonic clock
+        self.first_frame = self.last_frame = 0.0  # times of this attempt, in seconds on the monotonic clock
 
     def build(self) -> Gst.Pipeline:
         raise NotImplementedError

@@ -40,7 +40,7 @@ class Wall(Supervised):
         self.mix, self.sources = None, {}
         self.times = {}  # when the last frame of each camera was shown
         self.page, self.seen_by, self.valve = page, False, None
-        self.picture, self.new_picture = (0, b""), threading.Condition()  # its number, and the JPEG file
+        self.picture, self.new_picture = (0, b""), threading.Condition()  # the number of the picture, and its JPEG file
 
     def place(self, index: int):
         """x, y, width and height of a camera's place."""

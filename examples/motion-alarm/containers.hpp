@@ -3,9 +3,9 @@
 
 #include <string>
 
-/// A sentence about a file that cannot be read at all: an MP4 without its index, for which GStreamer does not always
-/// post an error. Otherwise empty.
+/// A sentence about a file that cannot be read at all (an MP4 without its index, for which GStreamer does not always
+/// post an error); otherwise an empty text.
 std::string fault_of(const std::string& path);
 
-/// A sentence about an AVI that is smaller than its header says. Otherwise empty.
+/// A sentence about an AVI that is smaller than its header says; otherwise an empty text.
 std::string cut_of(const std::string& path);

@@ -16,7 +16,7 @@
 
 namespace {
 
-constexpr guint silence = 15;  // seconds without data after which an HTTP server is given up, plus the interval
+constexpr guint silence = 15;  // seconds after which to give up on a silent HTTP server, plus the interval
 
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
@@ -208,7 +208,7 @@ void Input::on_source(GstElement* source) {
   };
   if (any_certificate_ && has("tls-validation-flags")) g_object_set(source, "tls-validation-flags", 0, nullptr);
   if (any_certificate_ && has("ssl-strict")) g_object_set(source, "ssl-strict", FALSE, nullptr);
-  // The element gives up a server that is silent for this time.
+  // The element gives up on a server that is silent for this time.
   if (chosen_ && g_str_equal(GST_OBJECT_NAME(gst_element_get_factory(source)), "souphttpsrc"))
     g_object_set(source, "timeout", guint(every_) + silence, nullptr);
   const bool http = g_ascii_strncasecmp(location_.c_str(), "http", 4) == 0;

@@ -19,12 +19,12 @@
 #include "web_pictures.hpp"
 
 struct Settings {
-  std::vector<std::pair<std::string, std::string>> properties;  ///< of cudadiff: names, and values as on a command line
+  std::vector<std::pair<std::string, std::string>> properties;  ///< of cudadiff: names, and texts of values
   std::string snapshots;                                        ///< the folder for snapshots; empty: none are saved
   bool progress = false;                                        ///< also print events between begin and end
-  bool realtime = false;                                        ///< read files at playing speed
+  bool realtime = false;                                        ///< read files at playback speed
   Part part;                                                    ///< the part of each clip that is analysed
-  std::optional<Time> shortest;                                 ///< the least length of a motion or a visit to print
+  std::optional<Time> shortest;                                 ///< the shortest motion or visit to print
   bool several = false;                                         ///< there is more than one input
 };
 
@@ -63,8 +63,8 @@ class Input {
   void complain(const std::string& text);
   void fail(const std::string& text);
 
-  /// For a source of live pictures: makes the pipeline drop frames instead of falling behind, and not delay any. Called
-  /// before the first frame is passed on, in the main loop or in a streaming thread.
+  /// For a source of live pictures: makes the pipeline drop frames instead of falling behind, and keeps it from
+  /// delaying frames. Called before the first frame is passed on, in the main loop or in a streaming thread.
   void become_live();
   void on_source(GstElement* source);
 

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-/// Compares the samples that enter a decoder with the frames that leave it. Times are times of its pads.
+/// Compares the samples that enter a decoder with the frames that leave it. All times are pad times.
 class Stream {
  public:
   Stream(bool ordered, bool skips) : ordered_(ordered) {

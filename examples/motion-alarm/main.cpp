@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Watches files, network streams and cameras for motion with cudadiff. Prints a line of JSON for each event, and saves
-// a picture of each begin.
+// a picture for each `begin`.
 #include <glib-unix.h>
 #include <gst/gst.h>
 
@@ -44,21 +44,21 @@ bool parse(Arguments& to, int argc, char** argv) {
       {"every", 'e', 0, G_OPTION_ARG_DOUBLE, &to.every,
        "Also print whether there is motion, at most this often; 0: for every frame", "SECONDS"},
       {"realtime", 'r', 0, G_OPTION_ARG_NONE, &to.realtime,
-       "Read files at playing speed instead of as fast as possible", nullptr},
+       "Read files at playback speed instead of as fast as possible", nullptr},
       {"backend", 0, 0, G_OPTION_ARG_STRING, &to.backend, "Where to compute (auto)", "auto|cuda|cpu"},
       {"reference", 0, 0, G_OPTION_ARG_STRING, &to.reference, "The picture that frames are compared with (previous)",
        "previous|first|background|mog2|median"},
       {"threshold", 't', 0, G_OPTION_ARG_STRING, &to.threshold,
        "Pixels that differ by more have changed, 0 to 255 (15)", "STEPS"},
       {"motion-threshold", 'm', 0, G_OPTION_ARG_STRING, &to.motion_threshold,
-       "Least share of changed pixels that counts as motion, 0 to 1 (0)", "SHARE"},
+       "Smallest share of changed pixels that counts as motion, 0 to 1 (0)", "SHARE"},
       {"gap", 'g', 0, G_OPTION_ARG_STRING, &to.gap, "Motion ends after this time without motion (5)", "SECONDS"},
       {"start", 0, 0, G_OPTION_ARG_STRING, &to.start, "Where in a clip to begin, in frames, seconds or hh:mm:ss",
        "TIME"},
       {"end", 0, 0, G_OPTION_ARG_STRING, &to.end, "Where in a clip to end, in the same forms", "TIME"},
       {"duration", 0, 0, G_OPTION_ARG_STRING, &to.duration, "Length of the part, instead of --end", "TIME"},
       {"frame-skip", 0, 0, G_OPTION_ARG_INT, &to.skip, "Skip N frames after each analysed frame (0)", "N"},
-      {"min-event", 0, 0, G_OPTION_ARG_STRING, &to.shortest, "Omit motions and visits that are shorter", "TIME"},
+      {"min-event", 0, 0, G_OPTION_ARG_STRING, &to.shortest, "Omit shorter motions and visits", "TIME"},
       {"rate", 0, 0, G_OPTION_ARG_STRING, &to.rate,
        "Frames per second of a clip without times, such as a raw .h264 file", "RATE"},
       // The names of these options in other programs.

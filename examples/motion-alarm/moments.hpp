@@ -25,7 +25,7 @@ using Sample = std::unique_ptr<GstSample, FreeSample>;
 ///   the sink's thread      take(frame)   all events so far, up to the first begin whose frame has not arrived
 ///   after both have ended  rest()
 ///
-/// Events and frames wait here under one lock. The caller owns those that it gets back.
+/// Events and frames wait here under one lock. The caller owns the events and frames that it gets back.
 class Moments {
  public:
   struct Moment {

@@ -62,7 +62,7 @@ std::optional<GstClockTimeDiff> stream_time_of(GstPad* pad, GstBuffer* buffer) {
 
 /// The elements in the source before a sink pad.
 struct Source {
-  bool indexed = false;  ///< there is a demuxer that gives the same times after a seek as without it
+  bool indexed = false;  ///< there is a demuxer that gives the same times with and without a seek
   bool file = false, demuxer = false;
 
   explicit Source(GstPad* pad) {
@@ -226,8 +226,8 @@ struct Gate::State {
 
 namespace {
 
-/// Gives frames the times of a clip with a frame rate, if they have none or come from a file without a container. There
-/// GStreamer gives times to H.265, but always those of 25 frames per second.
+/// Gives frames the times of a clip with a frame rate, if they have none or come from a file without a container.
+/// There, GStreamer gives times to H.265, but always for 25 frames per second.
 class Times {
  public:
   explicit Times(const Rate& rate) : rate_(rate) {}
@@ -253,7 +253,7 @@ class Times {
   const Rate rate_;
   std::optional<bool> raw_;
   GstClockTime start_ = 0;  ///< the time of a frame
-  guint64 count_ = 0;       ///< of frames from there on
+  guint64 count_ = 0;       ///< the number of frames since then
 };
 
 }  // namespace
@@ -276,7 +276,7 @@ Gate::Gate(GstPad* pad, const Part& part) : state_(std::make_shared<State>(part)
         return (*static_cast<Shared*>(state))->on_buffer(pad, GST_PAD_PROBE_INFO_BUFFER(info));
       },
       new Shared(state_), forget);
-  // Numbers of frames are counted from the beginning.
+  // Frame numbers are counted from the beginning.
   if (!part.start || part.start->in_frames || part.start->value == 0 || (part.end && part.end->in_frames)) return;
   state_->places = {0, std::max<GstClockTimeDiff>(GstClockTimeDiff(part.start->value) - margin, 0)};
   state_->block = gst_pad_add_probe(

@@ -42,7 +42,7 @@ struct Part {
 std::string error_of(const Part& part);
 
 /// Lets only the frames of a part pass a sink pad: drops the frames before the part and sends EOS at its end. If the
-/// container has an index, seeks to the key frame before the part. Times are times of the whole clip.
+/// container has an index, seeks to the key frame before the part. Times refer to the whole clip.
 class Gate {
  public:
   struct State;

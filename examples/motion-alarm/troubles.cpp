@@ -54,7 +54,7 @@ bool checks_certificates(GstObject* source) {
   return strict && flags;
 }
 
-/// Connects as the source did, and explains why that fails.
+/// Connects like the source, and explains why this fails.
 std::string about_connection(const std::string& uri, GstObject* source, const std::string& otherwise) {
   gchar *scheme = nullptr, *host = nullptr;
   gint port = -1;

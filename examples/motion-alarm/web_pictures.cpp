@@ -8,10 +8,10 @@ namespace {
 
 using namespace std::string_literals;
 
-const std::string begins[] = {"\xff\xd8\xff"s, "\x89PNG"s};  // of JPEG and PNG
+const std::string begins[] = {"\xff\xd8\xff"s, "\x89PNG"s};  // the first bytes of JPEG and PNG
 const std::string next = "\xff\xd9\xff\xd8"s;                // a JPEG ends and another one begins
 constexpr int most_joints = 1;                               // more joints mean that the answer never ends
-constexpr std::size_t largest = 64 << 20;                    // bytes of a picture
+constexpr std::size_t largest = 64 << 20;                    // maximum number of bytes of a picture
 
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;

@@ -42,7 +42,7 @@ class WebPictures {
   std::atomic<guint> timer_ = 0;
   // Used by the streaming thread.
   std::string data_;              ///< bytes of a picture; empty: nothing has arrived yet
-  int joints_ = 0;                ///< how often one picture ended in it and another one began
+  int joints_ = 0;                ///< how often one picture ended and another one began in it
   bool endless_ = false;          ///< pictures follow each other in one answer
   gint64 asked_ = 0, began_ = 0;  ///< times of the request and of the first picture, in µs of the monotonic clock
 };

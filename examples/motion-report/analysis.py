@@ -33,8 +33,8 @@ import tables
 from findings import Findings, Frame
 
 GAP = 1  # seconds without motion after which motion ends
-GATHER = 0.02  # seconds for which messages gather
-NONE, SECOND = Gst.CLOCK_TIME_NONE, Gst.SECOND  # each look into Gst costs as much as a call
+GATHER = 0.02  # seconds for which messages are collected
+NONE, SECOND = Gst.CLOCK_TIME_NONE, Gst.SECOND  # each lookup of a name in Gst costs as much as a call
 
 # The settings of cudadiff for the synthetic scene and for a clip. The preset is for a camera whose picture is empty at
 # first.
@@ -91,7 +91,7 @@ class Collector:
         self.events, self.frames, self.findings, self.least = events, frames, findings, least
         self.shortest = Shortest(least, hold)
         self.waiting = collections.deque()  # frames whose brightness is unknown so far
-        self.lights = collections.deque()  # begin, end and brightness of coming times
+        self.lights = collections.deque()  # begin, end and brightness of times whose frames have not arrived
         self.light, self.lit = (0, 0, 0), 0  # the brightness up to the time `lit`
         self.drawn = self.last = None
         self.frames.write(tables.line_of(tables.FRAMES))
@@ -101,7 +101,8 @@ class Collector:
             self.events.write((json.dumps(each) + "\n").encode())
 
     def finish_frames(self, left=0, end=False):
-        """Finishes the frames whose brightness is known, except the last `left` frames. At the end, finishes all."""
+        """Finishes the frames whose brightness is known, except the last `left` frames. At the end, finishes all
+        frames."""
         while len(self.waiting) > left:
             time = self.waiting[0].time
             while self.lights and self.lights[0][0] <= time:
@@ -145,7 +146,7 @@ class Collector:
         when, event, ratio = seconds_of(structure, "stream-time"), structure["event"], structure["changed-ratio"]
         regions = structure["regions"] if event != "none" else []
         if event in common.CAMERA_EVENTS:
-            if event != "moved":  # after `moves`
+            if event != "moved":  # `moved` follows `moves`, which is noted
                 self.findings.lights.append(when)
         else:
             # The `end` after the last frame repeats that frame.
@@ -269,7 +270,7 @@ def analyse(args, encoding, video, folder, events, frames):
         common.check_disk(message, folder)
         if not feed.on_error(message):
             return False
-        pipeline.set_state(Gst.State.PLAYING)  # again: an error during preroll ends the change of state
+        pipeline.set_state(Gst.State.PLAYING)  # once more, because an error during preroll ends the change of state
         return True
 
     feed = (feeds.Recording if args.recording else feeds.Clip)(pipeline, args, findings, gate)

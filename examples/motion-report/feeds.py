@@ -41,7 +41,7 @@ class Clip:
         self.losses = losses.Losses(pipeline, source) if is_file else None
         self.tracks = tracks.Tracks(source, args.track) if is_file else None
 
-    def stop(self):  # at the decoder, because a source may wait for a camera
+    def stop(self):  # ends the stream at the decoder, because a source may wait for a camera
         self.pipeline.get_by_name("decoded").get_static_pad("sink").send_event(Gst.Event.new_eos())
 
     def watch(self):

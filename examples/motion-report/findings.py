@@ -71,15 +71,15 @@ class Findings:
     poster: bytes = b""
     size: tuple = (0, 0)
     backend: str = ""
-    settings: str = ""  # of cudadiff: all properties that differ from their defaults
+    settings: str = ""  # all properties of cudadiff that differ from their defaults
     incomplete: str = ""
-    track: str = ""  # the analysed one, if there are several
+    track: str = ""  # the analysed track, if there are several
     lost: list = field(default_factory=list)  # unreadable times, as losses.Span
     holes: list = field(default_factory=list)  # between the files of a recording, as time_line.Hole
     clocks: list = field(default_factory=list)  # pairs of a time and the clock time there, where the clock jumps
     parts: list = field(default_factory=list)  # the files of a recording, as clips_over_files.Part
-    remark: str = ""  # about holes and the clock of a recording
-    stopped: bool = False  # by Ctrl-C
+    remark: str = ""  # a sentence about holes and the clock of a recording
+    stopped: bool = False  # whether Ctrl-C stopped the analysis
     declared: float = 0  # length of the clip in seconds, as far as the pipeline knows it
     # How long the last frame is shown, in seconds; if unknown, the step between the last two frames.
     frame_time: float = 0
@@ -92,7 +92,7 @@ class Findings:
     was_moving: bool = False
 
     def add(self, frame):
-        """Adds a frame. Frames must arrive in order of time."""
+        """Adds a frame. Frames must arrive in chronological order."""
         if not self.count:
             self.start = frame.time
         if frame.moving and self.was_moving:

@@ -10,8 +10,8 @@ SCALE = (f"videoconvertscale ! video/x-raw,width=(int)[2,{LARGEST},2],height=(in
          "pixel-aspect-ratio=1/1")
 
 # (element, its settings, the following elements, suffix of the file): the first installed element encodes. The GPU
-# comes first, then the order is by processor time for vtest.avi: openh264enc takes a quarter of the time of vp9enc, and
-# vp8enc takes seven times the time of vp9enc. A key frame every 60 frames keeps seeking fast.
+# comes first. The others are in the order of their processor time for vtest.avi: openh264enc takes a quarter of the
+# time of vp9enc, and vp8enc takes seven times the time of vp9enc. A key frame every 60 frames keeps seeking fast.
 ENCODERS = (
     ("nvh264enc", "gop-size=60", "h264parse ! mp4mux name=file", "mp4"),
     ("x264enc", "speed-preset=ultrafast key-int-max=60 pass=qual quantizer=23", "h264parse ! mp4mux name=file", "mp4"),

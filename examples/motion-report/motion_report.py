@@ -61,8 +61,8 @@ import tables  # noqa: E402
 
 INCOMPLETE = 3  # exit status
 LISTED = 30  # objects that are printed; objects.csv has all of them
-PICTURES = Fraction(1)  # pictures of a folder per second
-LONGEST = 1e9  # seconds: no video is longer
+PICTURES = Fraction(1)  # number of pictures of a folder that are shown per second
+LONGEST = 1e9  # seconds; no video is longer
 
 
 def name_of(clip):
@@ -303,7 +303,7 @@ def parse_arguments():
     parser.add_argument("--embed", type=common.number(float, 0), default=24, metavar="MIB",
                         help="a video up to this size is a part of report.html; a larger one is a separate file (24)")
     parser.add_argument("--clips", nargs="?", const="motions", choices=clips_of_events.KINDS,
-                        help="cut out a file for each motion, also outside of the zones, or for each visit of an "
+                        help="cut out a file for each motion, even outside the zones, or for each visit of an "
                              "object; joined: each motion, and all motions as one file")
     parser.add_argument("--stamp", action="store_true",
                         help="burn the time into these files; their pictures are encoded again")
@@ -321,7 +321,7 @@ def parse_arguments():
     paths = [uris.path_of(each) for each in args.inputs]
     args.inputs = [each if path is None else path for each, path in zip(args.inputs, paths)]
     args.clip, args.recording, args.title, args.length = args.inputs[0] if args.inputs else None, [], "", 0
-    args.pictures = 0  # in a folder of pictures
+    args.pictures = 0  # the number of pictures, if the clip is a folder of pictures
     motion = common.parse("cudadiff name=motion ! fakesink").get_by_name("motion")
     for text in args.settings:
         if not inputs.set_property(motion, text):

@@ -20,11 +20,11 @@ import media
 import recording
 
 BETTER = 1.1  # a picture replaces another one if its score is this many times as high
-MARGIN = 0.3  # around an object in its picture, relative to its box
+MARGIN = 0.3  # margin around an object in its picture, relative to its box
 LARGE = 480  # largest width and height of the picture of an object
-WIDE = 960  # for the picture of a whole frame
+WIDE = 960  # largest width and height of the picture of a whole frame
 GRID = 96  # maximum number of cells across the wider side of a mask
-# Each look into Gst costs as much as a call.
+# Each lookup of a name in Gst costs as much as a call.
 NONE, OK, SECOND, TIME = Gst.CLOCK_TIME_NONE, Gst.PadProbeReturn.OK, Gst.SECOND, Gst.Format.TIME
 
 
@@ -107,8 +107,8 @@ def mask_of(source, caps=None):
 
 class Tracker:
     """Watches a cudadiff with output=mask. Records the places of its objects and the masks. `pictures` are the pictures
-    of the objects, untinted. `poster()` is a JPEG of the frame in which objects cover most. `size` is the width and
-    height of frames.
+    of the objects, untinted. `poster()` is a JPEG of the frame in which objects cover the largest area. `size` is the
+    width and height of frames.
 
     On a GPU, frames are in its memory before and after the cudadiff. Therefore `before` and `after` are more distant
     pads, where frames are in system memory. Timestamps identify the frames. The pads may belong to two threads."""
@@ -171,7 +171,7 @@ class Tracker:
             buffer = info.get_buffer()
             pts = buffer.pts
             if any(one.pts == pts for one in list(self.inputs)):
-                while (frame := self.inputs.popleft()).pts != pts:  # the cudadiff dropped these
+                while (frame := self.inputs.popleft()).pts != pts:  # cudadiff dropped these frames
                     pass
                 self.sample(buffer, frame)
         return OK

@@ -24,7 +24,7 @@ import uris
 from common import Gst
 
 NEAR = 2.0  # a file may be this many seconds longer than its container says
-DONE = "file-ended"  # the name of a message of the pipeline, in the main thread's order
+DONE = "file-ended"  # the name of a message on the bus, which the main thread handles in order
 # Elements between the queue and the analysis; Playlist.keep_caps() sets the caps.
 FITTED = "videoscale name=fitted add-borders=true ! capsfilter name=canvas ! capssetter name=steady replace=true"
 
@@ -126,7 +126,7 @@ class Playlist:
             part.give_times(out.get_static_pad("sink"), self.rate)
         pad = out.get_static_pad("src")
         self.bin.add_pad(Gst.GhostPad.new("src", pad))
-        # At times the pipeline changes its state in its own thread, which must not affect the bin.
+        # The pipeline sometimes changes its state in its own thread. This must not affect the bin.
         self.bin.set_locked_state(True)
         pad.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, self.on_event)
         pad.add_probe(Gst.PadProbeType.BUFFER, self.on_buffer)
@@ -174,7 +174,7 @@ class Playlist:
         return max(when, 0) if sign > 0 else 0
 
     def send_segment(self, pad):
-        """Sends the segment of the file with the times of the line."""
+        """Sends the segment of the file with the times of the timeline."""
         made = self.part.copy()
         start = self.part.to_stream_time(Gst.Format.TIME, self.part.start)
         place = self.begin + start - self.first
@@ -223,5 +223,5 @@ class Playlist:
         if not names:
             return ""
         count = self.result.read + self.result.unread
-        return (f"{len(self.result.faults)} of {count} files could not be read, or not to their end: "
+        return (f"{len(self.result.faults)} of {count} files could not be read, or only in part: "
                 + ", ".join(names) + (f" and {more} more" if more else ""))

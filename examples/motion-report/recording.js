@@ -62,7 +62,7 @@ const makeRecording = (text, index, keep, loaded) => {
     return found;
   };
 
-  /** The index of the last of the rising times that is not after `time`; -1 if there is none. */
+  /** The index of the last of these ascending times that is not after `time`; -1 if there is none. */
   const last = (times, time) => {
     let low = 0, high = times.length;
     while (low < high) {

@@ -46,9 +46,9 @@ class Chunk:
 
 
 class Recorder:
-    """Collects samples in order of time, and writes chunks to an unnamed file in `folder`. Samples of one kind may be
-    later than others, so the last two chunks are open. Times are stream times in seconds. Several threads may use it.
-    It also counts how often each cell of the mask moved: `heat`, an array with the shape of a mask."""
+    """Collects samples in chronological order, and writes chunks to an unnamed file in `folder`. Samples of one kind
+    may be later than others, so the last two chunks are open. Times are stream times in seconds. Several threads may
+    use it. It also counts how often each cell of the mask moved: `heat`, an array with the shape of a mask."""
 
     def __init__(self, folder):
         self.file, self.index, self.open, self.heat = tempfile.TemporaryFile(dir=folder), [], {}, None
@@ -93,7 +93,7 @@ class Recorder:
             self._write(0)
 
     def _write(self, left):
-        """Writes the first open chunks, and leaves this many."""
+        """Writes the oldest open chunks, until `left` of them remain."""
         for minute in sorted(self.open)[:len(self.open) - left]:
             data, masks = self.open.pop(minute).pack()
             self.masks += masks

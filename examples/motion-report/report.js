@@ -48,7 +48,7 @@
     else if (video.readyState) show(now());
   };
 
-  // ---- what follows the time ----
+  // ---- parts of the page that follow the time ----
   const recording = makeRecording(textOf("chunks"), data.chunks, data.keep, () => show(time));
   const shows = (name) => element(name).checked;
   const layer = makeLayer(element("layer"), data.size, recording, shows, data.heat);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Burns the time into the pictures of a clip of an event: the clock time if the whole clip has one, otherwise its
-stream time. The pictures are encoded again, but not the sound."""
+stream time. The pictures are encoded again; the sound is not."""
 import datetime
 import os
 

@@ -2,9 +2,9 @@
 // The timeline: motion, brightness, events and objects.
 "use strict";
 
-const MANY = 800;  // marks of a kind; more become one shape without tooltips
+const MANY = 800;  // maximum number of marks of a kind; more marks become one shape without tooltips
 
-/** `times(seconds)` returns the text of a time, `seek(seconds)` goes there. */
+/** `times(seconds)` returns the text of a time, and `seek(seconds)` goes to this time. */
 const makeTimeline = (timeline, data, times, seek) => {
   const length = data.end - data.start;
   let chart = null, head = null, hover = null, width = 1;
@@ -100,7 +100,7 @@ const makeTimeline = (timeline, data, times, seek) => {
     const name = (text, row) => drawSvg(chart, "text", {class: "name", x: 0, y: row[0] - 5}, text);
     name(`motion: up to ${most.toFixed(1)} % of the picture`, rows.motion);
     name("brightness: mean, and darkest to brightest 1 %", rows.light);
-    const signs = [data.lost.length && "▨ frames could not be read", data.holes.length && "▧ nothing is there",
+    const signs = [data.lost.length && "▨ frames could not be read", data.holes.length && "▧ there is no video",
       data.lights.length && "▲ light or scene changes", data.crossings.length && "◆ a line is crossed"];
     name(["events: motion", ...signs.filter(Boolean)].join(", "), rows.events);
     drawEvents(rows.events);

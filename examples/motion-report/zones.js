@@ -17,7 +17,7 @@ const labelAt = (parent, x, y, size, text) =>
 
 const middleOf = (points) => [0, 1].map((i) => points.reduce((sum, point) => sum + point[i], 0) / points.length);
 
-/** Draws the zones and lines of the report; `size` is the size of a text in pixels of the clip. */
+/** Draws the zones and lines of the report; `size` is the font size in pixels of the clip. */
 const drawZones = (group, zones, size) => {
   group.replaceChildren();
   for (const zone of zones) {
@@ -43,7 +43,7 @@ const drawLines = (group, lines, size) => {
 
 /** Draws zones and ignored parts (`mask`) with the mouse into `group` of the SVG `overlay`. */
 const makeZoneEditor = (overlay, group, [width, height], element, textSize) => {
-  let drawn = [], points = null, pointer = null;  // points: of the unfinished zone, or null
+  let drawn = [], points = null, pointer = null;  // points: the corners of the unfinished zone, or null
 
   const share = (value, full) => Math.min(Math.max(value / full, 0), 1).toFixed(3);
   const pointsOf = ({corners}) => corners.map(([x, y]) => `${share(x, width)},${share(y, height)}`).join(" ");

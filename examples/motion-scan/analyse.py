@@ -59,9 +59,9 @@ import uris  # noqa: E402
 from common import Gst  # noqa: E402
 
 TRIAL = "videotestsrc num-buffers=2 ! video/x-raw,width=320,height=240"
-# Demuxers of containers that declare their length; others would guess.
+# Demuxers of containers that declare their length. Other demuxers estimate it.
 DECLARING = ("asfdemux", "flvdemux", "matroskademux", "qtdemux")
-contexts = {}  # of GPUs, by type; all pipelines of this process share them
+contexts = {}  # GPU contexts by type; all pipelines of this process share them
 
 
 class TimeUp(Exception):
@@ -130,7 +130,7 @@ class Job:
     def on_element(self, _, message):
         try:
             self.read(message.get_structure())
-        except Exception as error:  # it would be lost in GStreamer's thread
+        except Exception as error:  # an exception would be lost in GStreamer's thread
             self.broken = error
 
     def read(self, structure):

@@ -40,7 +40,7 @@ class Process:
     """An analyse.py. It ends with the process that created this object, because its stdin ends then."""
 
     def __init__(self, environment):
-        self.said = tempfile.TemporaryFile("a+b")  # for appending, so that it can be emptied meanwhile
+        self.said = tempfile.TemporaryFile("a+b")  # opened for appending, so that it can be emptied in the meantime
         self.lock, self.numbers, self.waiting = threading.Lock(), itertools.count(), {}
         self.process = subprocess.Popen([sys.executable, str(PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.said, env={**os.environ, **environment}, start_new_session=True)
@@ -67,7 +67,7 @@ class Process:
         with self.lock:
             if self.crash:
                 return dict(self.crash)
-            if number and not self.waiting:  # before, it may be explaining why it cannot start
+            if number and not self.waiting:  # text before request 0 may say why it cannot start
                 self.said.truncate(0)
             self.waiting[number] = future
             try:

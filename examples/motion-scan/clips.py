@@ -20,7 +20,7 @@ import common
 import tables
 import uris
 
-VERSION = 3  # of the results; another version repeats all clips
+VERSION = 3  # version of the results; with another version, all clips are analysed again
 FINISHED = ("ok", "failed", "timeout", "crashed")  # the status of a result
 
 
@@ -72,7 +72,8 @@ def discover(arguments, lists=(), say=lambda sentence: None):
 
 
 def settings_of(texts):
-    """Properties of cudadiff from texts NAME=VALUE; the last one of a name counts. Raises a ValueError."""
+    """Properties of cudadiff from texts NAME=VALUE. If a name occurs more than once, the last value counts. Raises a
+    ValueError."""
     settings = {"preset": "outdoor"}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -97,7 +98,7 @@ def clip_of(location, settings, chosen=None):
         try:
             status = os.stat(path)
             version = [status.st_size, status.st_mtime_ns]
-        except (OSError, ValueError):  # a path with a zero byte is a ValueError
+        except (OSError, ValueError):  # a path with a zero byte raises a ValueError
             version = None
     facts = json.dumps([VERSION, path or location, version, sorted(settings.items()), *([chosen] if chosen else [])])
     return Clip(name, uri, hashlib.sha256(facts.encode()).hexdigest()[:32])
@@ -153,7 +154,7 @@ class Results:
                                                  for name in ("results", "pictures", "clips"))
 
     def prepare(self, cuts=False):
-        """Makes the folders. Raises a Failure if they cannot be written."""
+        """Makes the folders. Raises a Failure if it cannot write into them."""
         for folder in (self.folder, self.pictures, *([self.cuts] if cuts else [])):
             try:
                 folder.mkdir(parents=True, exist_ok=True)

@@ -16,11 +16,11 @@ import tempfile
 import child
 import common
 
-MOST_CLIPS = 16  # at a time in a process with a GPU
+MOST_CLIPS = 16  # maximum number of clips at a time in a process with a GPU
 LOSSES = 5  # maximum number of workers lost with the same clip
 OPEN_FAILURES = 3  # maximum number of consecutive workers that are lost, crash or time out before they are open
 CONNECT = 10  # seconds
-STORE = 80 << 20  # bytes of Ray's shared memory; results are small
+STORE = 80 << 20  # size of Ray's shared memory in bytes; results are small
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -118,7 +118,7 @@ class Cluster:
             raise
 
     def connect(self, workers):
-        self.folder = tempfile.mkdtemp(prefix="motion-scan-", dir="/tmp")  # short, because Ray's sockets may be in it
+        self.folder = tempfile.mkdtemp(prefix="motion-scan-", dir="/tmp")  # Ray's sockets need a short path
         handler = signal.getsignal(signal.SIGTERM)  # Ray sets its own
         quiet = {"logging_level": "error", "log_to_driver": False}
         try:
@@ -161,7 +161,7 @@ class Cluster:
             self.ray.kill(worker.actor)
 
     def outcome(self, reference):
-        """The result of a call of a worker, and whether the worker is gone: it was killed, or its machine was lost."""
+        """The result of a call to a worker, and whether the worker is gone: it was killed, or its machine was lost."""
         try:
             return self.ray.get(reference), False
         except self.ray.exceptions.RayError as error:
@@ -170,7 +170,7 @@ class Cluster:
                      "error": "the worker was killed" if actor else str(error).strip().splitlines()[-1]}, True)
 
     def check_open(self, worker, failures):
-        """Reads the result of a trial. Raises a Failure if the plugin, the settings or the machine are wrong."""
+        """Reads the result of a trial. Raises a Failure if the plugin, the settings or the machine is wrong."""
         result, _ = self.outcome(worker.opening)
         if result["status"] == "ok":
             worker.opening = None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Shows the progress of a scan: clips, hours of video, speed, time left. This is a bar in a terminal, otherwise a line
-every ten seconds."""
+"""Shows the progress of a scan: clips, hours of video, speed, time left. In a terminal, this is a bar; elsewhere, it is
+a line every ten seconds."""
 import sys
 import time
 

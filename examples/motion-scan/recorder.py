@@ -3,7 +3,7 @@
 from common import CAMERA_EVENTS, Gst
 from shortest import FRAME_TIME, lasts
 
-FRAME_RATE = 25  # of frames without times, as in cudadiff
+FRAME_RATE = 25  # frames per second of frames without times, as in cudadiff
 
 
 def times_of(structure, *names):

@@ -15,8 +15,8 @@ import uris
 
 EDGE = 1.0  # a continuing visit may be invisible for this many seconds at the end of a file
 LEARNING = 3.0  # seconds at the beginning of a file in which the background still contains moving objects
-FRAMES = 3  # the same in frames, if they last longer
-NEAR = 0.5  # the largest distance of two boxes of one object, in lengths of a box, plus as much for each second
+FRAMES = 3  # the same as a number of frames, if these last longer
+NEAR = 0.5  # the largest distance between two boxes of one object, in lengths of a box, plus as much for each second
 KINDS = "events", "objects"
 BOX = "x", "y", "width", "height"
 
@@ -39,7 +39,7 @@ class File(time_line.Segment):
 @dataclass
 class Seams:
     """The changes to the rows of results. `changes` are new values of a row, by (clip, kind, number of the row). `gone`
-    has the same keys, of the rows that were joined to an earlier row. A clip is identified by its key."""
+    has such keys for the rows that were joined to an earlier row. A clip is identified by its key."""
     changes: dict = field(default_factory=dict)
     gone: set = field(default_factory=set)
 
@@ -77,8 +77,8 @@ def distance(a, b):
 
 
 def apart(kind, before, after, passed):
-    """The distance of a row from another one that may continue it `passed` seconds later; None if it is too far. Both
-    are pairs of a row and the height of its pictures."""
+    """The distance between a row and another one that may continue it `passed` seconds later; None if it is too far.
+    Both are pairs of a row and the height of its pictures."""
     (one, one_height), (other, other_height) = before, after
     if kind == "events":
         return 0 if one["event"] == other["event"] == "motion" else None

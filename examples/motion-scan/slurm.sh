@@ -4,7 +4,7 @@
 #   sbatch --array=0-7 examples/motion-scan/slurm.sh @list.txt --out=FOLDER --set preset=outdoor
 # FOLDER must be on a file system that all nodes share. With GPUs: sbatch --gres=gpu:1 …. After a failure, run the same
 # command again: finished clips are not repeated. MOTION_SCAN is the program (examples/motion-scan/motion-scan in the
-# folder of sbatch), PYTHON the interpreter that has Ray (python3).
+# folder where sbatch was called), PYTHON the interpreter that has Ray (python3).
 #SBATCH --job-name=motion-scan
 #SBATCH --cpus-per-task=8
 #SBATCH --mem-per-cpu=2G

@@ -10,7 +10,7 @@ from common import Gst
 gi.require_version("GstVideo", "1.0")
 from gi.repository import GLib, GstVideo  # noqa: E402
 
-WIDTH = 640  # maximum pixels
+WIDTH = 640  # maximum width in pixels
 MOST = 200  # maximum number of pictures of a clip: the first ones
 
 
@@ -18,7 +18,7 @@ def jpeg_of(sample):
     """A frame as text: a JPEG in base64. None if it cannot be converted."""
     width, height = common.size_of(sample)
     share = min(1, WIDTH / width)
-    # Without the caps feature, GPU memory is mapped like any other.
+    # Without the caps feature, GPU memory is mapped like any other memory.
     plain = Gst.Caps.from_string(re.sub(r"\(memory:[^)]*\)", "", sample.get_caps().to_string()))
     size = f"width={max(1, round(width * share))},height={max(1, round(height * share))}"
     try:

@@ -14,10 +14,10 @@ import common
 
 import seams
 
-PICTURES = 4  # of a clip on the page
-LINKS = 100  # to the clips of events of a clip, on the page
+PICTURES = 4  # maximum number of pictures of a clip on the page
+LINKS = 100  # maximum number of links to the clips of events of a clip, on the page
 LISTED = ("clip", *clips_of_events.COLUMNS)  # columns of the lists of clips of events
-GROUP = 50000  # rows of a table that wait in memory
+GROUP = 50000  # number of rows of a table that wait in memory
 
 # Columns and types. Times are in seconds of the clip, shares are 0 to 1, boxes and lengths in pixels, luma in percent.
 COLUMNS = {
@@ -38,14 +38,14 @@ COLUMNS = {
                 "seconds": "float64", "path_length": "float64", "x": "int32", "y": "int32", "width": "int32",
                 "height": "int32", "cut": "string", "entered_clock": "string", "until_clip": "string"},
 }
-LARGEST = {"int32": 2**31 - 1, "int64": 2**63 - 1, "float64": 2**63 - 1}  # of whole numbers
+LARGEST = {"int32": 2**31 - 1, "int64": 2**63 - 1, "float64": 2**63 - 1}  # the largest whole number of each type
 # The columns that the page and the sums require.
 NEEDED = {"seconds": ("second", "frames", "motion_frames"), "events": ("event", "begin", "end", "duration"),
           "objects": ("id", "entered", "left")}
 # The fields of a result about one cut file (a row of clips_of_events.py), and about all of them. All are required.
 CUT = {"file": "string", "begin_s": "float64", "end_s": "float64", "event_begin_s": "float64", "event_end_s": "float64",
-       "begin_clock": "string"}  # and object
-CUTS = {"of": "string", "before": "float64", "after": "float64", "folder": "string", "remark": "string"}  # and error
+       "begin_clock": "string"}  # object, too
+CUTS = {"of": "string", "before": "float64", "after": "float64", "folder": "string", "remark": "string"}  # error, too
 
 
 def load_arrow():

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Puts a kernel of CuPy between two elements: it solarizes the luma of each frame in place on the GPU, and no frame is
+"""Puts a CuPy kernel between two elements: it solarizes the luma of each frame in place on the GPU, and no frame is
 copied. With --device cpu, NumPy does the same with frames in system memory."""
 
 import pathlib
@@ -103,5 +103,5 @@ def run():
 if __name__ == "__main__":
     try:
         common.main(run)
-    except (RuntimeError, BufferError, ValueError) as error:  # of CuPy and cudavision
+    except (RuntimeError, BufferError, ValueError) as error:  # CuPy and cudavision raise these
         sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {error}")

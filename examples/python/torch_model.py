@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import common  # noqa: E402
 from common import Gst  # noqa: E402
 
-GRID = 4  # cells in a row and in a column
+GRID = 4  # number of cells in each row and in each column
 
 
 def load(torch, file, device):
@@ -65,7 +65,7 @@ def describe(output, has_model):
     best = int(output.flatten().argmax())
     value = f"{float(output.flatten()[best]):.3f}"
     if has_model:
-        return f"output {best} of {output.numel()} is the greatest: {value}"
+        return f"output {best} of {output.numel()} is the largest: {value}"
     return f"most edges in row {best // GRID}, column {best % GRID} of {GRID}×{GRID}: {value}"
 
 
@@ -114,5 +114,5 @@ def run():
 if __name__ == "__main__":
     try:
         common.main(run)
-    except (RuntimeError, BufferError, ValueError) as error:  # of PyTorch and cudavision
+    except (RuntimeError, BufferError, ValueError) as error:  # PyTorch and cudavision raise these
         sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {error}")

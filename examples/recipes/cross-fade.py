@@ -25,7 +25,7 @@ def run():
     parser.add_argument("clip_a")
     parser.add_argument("clip_b")
     parser.add_argument("out", help="the file to write, OUT.mkv")
-    parser.add_argument("start", nargs="?", default="1", type=nanoseconds, help="when B begins, in seconds after A (1)")
+    parser.add_argument("start", nargs="?", default="1", type=nanoseconds, help="seconds from A's start to B's (1)")
     parser.add_argument("seconds", nargs="?", default="1", type=nanoseconds, help="seconds that B takes to cover A (1)")
     args = parser.parse_args()
     if pathlib.Path(args.out).suffix.lower() in (".avi", ".m4v", ".mov", ".mp4", ".ts", ".webm"):
@@ -46,7 +46,7 @@ def run():
     above = mix.get_static_pad("sink_1")
     above.set_offset(args.start)
     fade = GstController.InterpolationControlSource(mode=GstController.InterpolationMode.LINEAR)
-    fade.set(args.start, 0.0)  # in running time of the output
+    fade.set(args.start, 0.0)  # times are running times of the output
     fade.set(args.start + args.seconds, 1.0)
     above.add_control_binding(GstController.DirectControlBinding.new_absolute(above, "alpha", fade))
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Writes the luma histogram of an RGB photo to OUT.txt, with "value count" in each line. The photo is scaled to
+# Writes the luma histogram of an RGB photo to OUT.txt, with "value count" on each line. The photo is scaled to
 # 1280×1024 pixels.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/luma-histogram-photo.sh PHOTO OUT.txt
 set -euo pipefail

@@ -121,7 +121,7 @@ void ElementBackend::install_properties(GObjectClass* klass, guint first) {
   g_object_class_install_property(
       klass, first,
       g_param_spec_enum("active-backend", "Active backend",
-                        "The backend in use since the state READY; auto means none yet", backend_type(), BACKEND_AUTO,
+                        "The backend in use from the READY state on; auto means none yet", backend_type(), BACKEND_AUTO,
                         GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
 }
 

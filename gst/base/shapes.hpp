@@ -19,7 +19,7 @@
 
 namespace cudavision {
 
-/// The most corners that a polygon may have.
+/// The maximum number of corners that a polygon may have.
 inline constexpr int max_corners = max_outline_corners;
 
 enum class ShapeKind { areas, zones, lines };

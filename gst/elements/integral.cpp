@@ -69,7 +69,7 @@ struct IntegralElement : NoReadings {
                     "For output=threshold: a pixel is black if it is darker than the mean of its window by this share, "
                     "{}"),
         Row::number("search-radius", "Search radius", &Settings::search_radius, 1, local::nlm_max_search_radius,
-                    "For output=nlm: the distance in which similar patches are searched, in pixels, {}"),
+                    "For output=nlm: the distance to the patches that are compared, in pixels, {}"),
         Row::number("strength", "Strength", &Settings::strength, local::nlm_min_strength, local::nlm_max_strength,
                     "For output=nlm: the difference up to which patches are averaged, in 8-bit steps, {}"),
     };

@@ -89,8 +89,8 @@ CUDAVISION_FRAMES_API void cudavision_owner_unref(CudavisionOwner* owner);
 /// the memory.
 CUDAVISION_FRAMES_API int cudavision_owner_wait(CudavisionOwner* owner, std::intptr_t stream, char* error,
                                                 std::size_t room);
-/// Makes users of the buffer wait for the work of a stream so far; −1: of all streams of the device's primary context.
-/// If the memory has no stream, waits on the host, at most `milliseconds`.
+/// Makes users of the buffer wait for the work submitted to a stream so far; −1: to all streams of the device's primary
+/// context. If the memory has no stream, waits on the host, at most `milliseconds`.
 CUDAVISION_FRAMES_API int cudavision_owner_hand_back(CudavisionOwner* owner, std::intptr_t stream, int milliseconds,
                                                      char* error, std::size_t room);
 /// Makes a DLManagedTensor, or a DLManagedTensorVersioned, which holds a reference to the owner.
@@ -112,7 +112,7 @@ CUDAVISION_FRAMES_API int cudavision_maker_new(const char* format, int width, in
                                                CudavisionMaker** maker, std::intptr_t* stream, char* error,
                                                std::size_t room);
 CUDAVISION_FRAMES_API void cudavision_maker_free(CudavisionMaker* maker);
-/// Makes the maker's stream wait for the work of another stream so far.
+/// Makes the maker's stream wait for the work submitted to another stream so far.
 CUDAVISION_FRAMES_API int cudavision_maker_wait(CudavisionMaker* maker, std::intptr_t stream, char* error,
                                                 std::size_t room);
 /// Makes a buffer (transfer full) from arrays that have the layout of cudavision_frame_layout(), except the distance

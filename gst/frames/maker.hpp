@@ -47,7 +47,7 @@ class Maker {
 
   /// The stream on which the arrays must be ready.
   virtual std::intptr_t stream() const = 0;
-  /// Makes stream() wait for the work of another stream so far. Errors: resource.
+  /// Makes stream() wait for the work submitted to another stream so far. Errors: resource.
   virtual Status wait_for(std::intptr_t stream) = 0;
 
   struct Made {

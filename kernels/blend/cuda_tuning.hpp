@@ -64,7 +64,7 @@ struct Tuning {
 
   /// Up to this many layers use kernels whose parameters fit in 4 KB, which a launch copies at no extra cost.
   int few_layers = 6;
-  /// The most parts of a frame that use such kernels.
+  /// The maximum number of parts of a frame that use such kernels.
   int few_parts = 28;
 
   // mix_planes, mix_pixels, mix_keyed_420: two pictures of one 8-bit format.

@@ -22,7 +22,7 @@ struct Tuning {
 
   // ---- Tiles in float32 and float64 (cuda_tile.cu)
 
-  /// The most warps of a block. Fewer are used if their tile does not fit in shared memory. Not measured.
+  /// The maximum number of warps of a block. Fewer are used if their tile does not fit in shared memory. Not measured.
   int tile_warps = 8;  // sweep: 4 8
   /// The rows of results of a thread, with float32 sums. Each weight is used for 4 results of a row, each sample for up
   /// to this many rows. With an earlier version, 15 × 15 on 8-bit samples: 496 µs with 5, 479 µs with 6, 594 µs with 8.
@@ -66,15 +66,15 @@ struct Tuning {
 
   // ---- Tiles on the matrix units (cuda_matrix_tile.cu)
 
-  /// The most warps of a block. Fewer are used if their tile does not fit in shared memory. With an earlier version, 15
-  /// × 15: RGBA 376 µs with 8, 413 µs with 4.
+  /// The maximum number of warps of a block. Fewer are used if their tile does not fit in shared memory. With an
+  /// earlier version, 15 × 15: RGBA 376 µs with 8, 413 µs with 4.
   int matrix_tile_warps = 8;  // sweep: 4 8
   /// The rows of results of a warp in a tile, for 1 and for more channels: as many as 128 registers can hold. Not
   /// measured.
   int matrix_tile_rows_1 = 8;     // sweep: 4 8
   int matrix_tile_rows_more = 4;  // sweep: 2 4
-  /// The most tiles that a block processes from top to bottom. 15 × 15: 98.4 µs with 1, 94.4 with 2, 93.0 with 4; RGBA
-  /// 302, 292 and 294 µs. 31 × 31: 207, 209 and 212 µs; RGBA 701, 711 and 712 µs.
+  /// The maximum number of tiles that a block processes from top to bottom. 15 × 15: 98.4 µs with 1, 94.4 with 2, 93.0
+  /// with 4; RGBA 302, 292 and 294 µs. 31 × 31: 207, 209 and 212 µs; RGBA 701, 711 and 712 µs.
   int matrix_tile_most = 2;  // sweep: 1 2 4 8
   /// The cost of starting a block, in tiles. With matrix_tile_most 4, 15 × 15: 93.0 µs with 0.5, 98.6 µs with 0.
   double matrix_tile_start = 0.5;  // sweep: 0.25 0.5 1

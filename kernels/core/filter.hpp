@@ -23,7 +23,7 @@ struct Region {
   /// Whether there are no shapes.
   bool empty() const { return rects.empty() && ellipses.empty() && polygons.empty(); }
 };
-/// The most corners of a polygon. It is limited because the corners are launch arguments.
+/// The maximum number of corners of a polygon. It is limited because the corners are launch arguments.
 inline constexpr int max_outline_corners = 256;
 
 /// Which samples of a subsampled grid belong to a shape in pixels.

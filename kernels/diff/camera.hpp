@@ -32,7 +32,7 @@ CUDAVISION_HOST_DEVICE inline int sector_of(int x, int y, int width, int height)
 }
 /// The smallest size of a picture that is examined, in pixels of the analysis.
 inline constexpr int least_width = 64, least_height = 48;
-/// The most pixels that are compared for a correlation, and for the counts of sectors.
+/// The maximum number of pixels that are compared for a correlation, and for the counts of sectors.
 inline constexpr int correlated_pixels = 1 << 14, counted_pixels = 1 << 15;
 
 /// What is remembered from earlier frames. All 0 when the reference begins.

@@ -33,7 +33,7 @@ class ByteRows {
  private:
   struct Set {
     std::size_t plane;
-    int samples, channels, shift_x, shift_y;  ///< samples: number in a row
+    int samples, channels, shift_x, shift_y;  ///< samples: their number in a row
   };
   std::vector<Set> sets_;  ///< the first set has a sample for each pixel
   int width_, threshold_;

@@ -40,7 +40,7 @@ struct Opened {
   static constexpr int parts(bool wide) { return wide ? 2 : 1; }
   static constexpr int width(bool wide) { return 32 * words(wide) * parts(wide); }  ///< pixels
 };
-/// The most cells that a tile can touch.
+/// The maximum number of cells that a tile can touch.
 constexpr int max_slots(int tile_width) { return (tile_width / min_cell + 2) * (tuning.tile_rows / min_cell + 2); }
 static_assert(Opened::width(true) * tuning.tile_rows <= 0xffff, "a count of a tile is a word of 16 bits");
 
@@ -94,7 +94,7 @@ struct Schedule {
 };
 Schedule make_schedule(const Plan& plan);
 
-/// The most cells that `pixels` adjacent pixels touch, if they begin at a multiple of `pixels`.
+/// The maximum number of cells that `pixels` adjacent pixels touch, if they begin at a multiple of `pixels`.
 int slots_along(int pixels, int cell_size);
 
 /// The factor for cell_of().

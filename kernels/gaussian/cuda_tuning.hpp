@@ -29,7 +29,7 @@ struct Tuning {
 
   // ---- Windows in shared memory (cuda_large.cu)
 
-  /// The most warps of a block. Fewer are used if their rings do not fit in shared memory. Not measured.
+  /// The maximum number of warps of a block. Fewer are used if their rings do not fit in shared memory. Not measured.
   int large_warps = 8;  // sweep: 4 8
   /// The number of blocks whose registers must fit in a multiprocessor. Not measured.
   int large_blocks = 2;  // sweep: 1 2
@@ -49,10 +49,10 @@ struct Tuning {
   int large_edge_percent = 50;  // sweep: 35 50 65 80
   /// The cost of starting a segment, in steps. RGBA, 7 taps: 76.0 µs with 0, 74.3 µs with 1.
   int start_steps = 1;  // sweep: 0 1 2
-  /// The most steps of a segment. RGBA, 7 taps, 24 and 64 steps: 76.1 and 74.3 µs; 31 taps: 84.5 and 81.4 µs. GRAY8
-  /// with 20 steps: 22.1 instead of 20.8 µs.
+  /// The maximum number of steps of a segment. RGBA, 7 taps, 24 and 64 steps: 76.1 and 74.3 µs; 31 taps: 84.5 and 81.4
+  /// µs. GRAY8 with 20 steps: 22.1 instead of 20.8 µs.
   int strip_max_steps = 64;  // sweep: 16 24 32 64
-  /// The most steps of a segment for large windows. Not measured.
+  /// The maximum number of steps of a segment for large windows. Not measured.
   int large_max_steps = 64;  // sweep: 32 64 128
 };
 inline constexpr Tuning tuning;

@@ -11,7 +11,7 @@
 
 namespace cudavision::histogram {
 
-/// The most rectangles of a set in one launch; a frame with more takes several launches.
+/// The maximum number of rectangles of a set in one launch; a frame with more takes several launches.
 inline constexpr int max_rects = 32;
 /// The bytes of an entry if each lane has a separate counter.
 inline constexpr int lane_entry_bytes = 32 * 4;

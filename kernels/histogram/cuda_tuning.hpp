@@ -42,7 +42,7 @@ struct Tuning {
   int sharpness_min_rows = 4;   // sweep: 2 4 8
   int sharpness_max_rows = 16;  // sweep: 8 16 32
 
-  /// The threads of a block of the kernels that draw, which is 64 pixels or quads wide. Not measured.
+  /// The number of threads in a block of the kernels that draw. A block is 64 pixels or quads wide. Not measured.
   int picture_threads = 256;  // sweep: 128 256 512
 };
 inline constexpr Tuning tuning;

@@ -11,7 +11,7 @@
 
 namespace cudavision::integral {
 
-/// The most tables in one launch: the channels of a format.
+/// The maximum number of tables in one launch: the channels of a format.
 inline constexpr int max_jobs = 4;
 /// The width of a tile in entries: two quads (four adjacent samples each) for each of the 32 lanes of a warp. A row of
 /// a tile fills whole cache lines.

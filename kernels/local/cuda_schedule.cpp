@@ -14,7 +14,8 @@ constexpr int most_rows_of_window = 65535 / 255;  // a sum of this many bytes fi
 /// The rows of an interval. 0: adding up the rows of the first window is faster than reading stored sums.
 int interval_rows(int radius_y) { return 2 * radius_y + 1 > tuning.most_added_rows ? tuning.interval_rows : 0; }
 
-/// The most tiles of a strip. The first chunk begins at a multiple of 8, up to 7 samples before the first window.
+/// The maximum number of tiles of a strip. The first chunk begins at a multiple of 8, up to 7 samples before the first
+/// window.
 int most_tiles(int channels, int radius_x) {
   return (window_threads * chunk - channels * (2 * radius_x + 1) - (chunk - 1)) / window_tile;
 }

@@ -46,8 +46,8 @@ struct Tuning {
   int mosaic_least_row = 256;  // sweep: 128 256 512 1024
 
   // Non-local means with search-radius 5. Times are in ms on an H200, for GRAY8 at 7680 × 4320.
-  /// The most warps of a block, side by side and one above the other. Fewer are used if the picture does not fit in
-  /// shared memory. Radius 1: 2.17 with 2 × 4 warps, 2.05 with 1 × 4, 2.08 with 1 × 2, 2.17 with 1 × 8.
+  /// The maximum number of warps of a block, side by side and one above the other. Fewer are used if the picture does
+  /// not fit in shared memory. Radius 1: 2.17 with 2 × 4 warps, 2.05 with 1 × 4, 2.08 with 1 × 2, 2.17 with 1 × 8.
   int nlm_warps_x = 1;  // sweep: 1 2
   int nlm_warps_y = 4;  // sweep: 2 4 8
   /// The number of blocks whose registers must fit in a multiprocessor, for 8, 10 and 16 bits, and for reach 1, 4, 8
@@ -55,13 +55,14 @@ struct Tuning {
   /// P010, radius 7: 6.35 with 2 for all, 6.27 with 3 for reach 4 and 8, but 0.465 and 0.494 at 1920 × 1080. 16 bits,
   /// reach 8: 8.06 with 3 (registers spill), 7.36 with 2.
   int nlm_min_blocks[3][4] = {{4, 4, 3, 4}, {3, 3, 2, 2}, {3, 2, 2, 2}};
-  /// The most weights of 8-bit samples that are summed in half precision before they are added to float32 totals.
-  /// Radius 1: 1.99 with 6, 1.94 with 12; with larger blocks 2.60 with 1, 2.21 with 6. The largest error of a result,
-  /// in sample steps, is 0.10 with 1, 0.19 with 6 and 0.36 with 12 in worst-case pictures, and 0.10 with 6 in random
-  /// pictures.
+  /// The maximum number of weights of 8-bit samples that are summed in half precision before they are added to float32
+  /// totals. Radius 1: 1.99 with 6, 1.94 with 12; with larger blocks 2.60 with 1, 2.21 with 6. The largest error of a
+  /// result, in sample steps, is 0.10 with 1, 0.19 with 6 and 0.36 with 12 in worst-case pictures, and 0.10 with 6 in
+  /// random pictures.
   int nlm_half_span = 6;  // sweep: 1 6 12
-  /// The most weights of other samples that are summed before they are added to the totals, both in float32. The
-  /// largest error of a result, in 16-bit sample steps with search-radius 32, is 1.4 with 1 and 0.13 with 12.
+  /// The maximum number of weights of other samples that are summed before they are added to the totals, both in
+  /// float32. The largest error of a result, in 16-bit sample steps with search-radius 32, is 1.4 with 1 and 0.13 with
+  /// 12.
   int nlm_float_span = 12;  // sweep: 6 12 24
 };
 inline constexpr Tuning tuning;

@@ -16,7 +16,7 @@ constexpr double place_gain = 0.4,
 constexpr double size_gain = 0.1;   ///< weight of the new size
 /// Factor for speed and size while objects share a region, because its division is a guess.
 constexpr double shared_gain = 0.5;
-/// The most seconds between two frames for which travel counts towards the usual size.
+/// The maximum number of seconds between two frames for which travel counts towards the usual size.
 constexpr double longest_step = 0.25;
 /// The largest distance of an object from its predicted place, as a share of its width plus its predicted way.
 constexpr double longest_jump = 0.5;

@@ -33,7 +33,8 @@ struct TrackRules {
   PresenceRules presence{};
 };
 
-/// The most objects that are followed at the same time. If there are more regions, only the largest become objects.
+/// The maximum number of objects that are followed at the same time. If there are more regions, only the largest become
+/// objects.
 inline constexpr std::size_t max_objects = 1024;
 
 /// An object in a frame.

@@ -26,7 +26,7 @@ except (ImportError, OSError) as missing:
     print(f'skipped: {missing}')
     sys.exit(77)
 
-# As in bench_kernels.cpp. All rows use the first three sizes, some use all of them.
+# As in bench_kernels.cpp. All rows use the first three sizes; some use all of them.
 SIZES = {'8K': (7680, 4320), '4K': (3840, 2160), '1080p': (1920, 1080), '1440p': (2560, 1440), '720p': (1280, 720),
          '360p': (640, 360)}
 ALL_SIZES = re.compile('^(gaussian-5|convolve-3x3|histogram)/GRAY8$')

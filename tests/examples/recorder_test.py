@@ -111,7 +111,7 @@ class Seams(Recordings):
         for path, share in ((paths[0], 0), (paths[2], 0.6), (paths[4], 0)):
             camera_files.cut(path, share)
         said = self.report(status=3)
-        self.assertRegex(said, rf"3 of 5 files could not be read, or not to their end: {names[0]}.mp4 \(it is empty\), "
+        self.assertRegex(said, rf"3 of 5 files could not be read, or only in part: {names[0]}.mp4 \(it is empty\), "
                          rf"{names[2]}.mp4 \(its index \(moov\) is missing: [^)]*\), {names[4]}.mp4 \(it is empty\)")
         self.assertEqual([hole[:2] for hole in self.data()["holes"]], [[0, 10], [20, 30], [40, 50]])
         self.assertEqual([hole["files"] for hole in self.events("hole")], [[f"{names[i]}.mp4"] for i in (0, 2, 4)])
@@ -126,7 +126,7 @@ class Seams(Recordings):
                  for number in range(3)]
         camera_files.cut(paths[1], 0.7)
         said = self.report(status=3)
-        self.assertRegex(said, r"1 of 3 files could not be read, or not to their end: \S+13-05-10.avi \(it is cut off")
+        self.assertRegex(said, r"1 of 3 files could not be read, or only in part: \S+13-05-10.avi \(it is cut off")
         self.check_visits(visits)
         (begin, end, _), = self.data()["holes"]
         self.assertTrue(16 < begin < 18 and end == 20, (begin, end))

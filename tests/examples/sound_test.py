@@ -235,7 +235,7 @@ class Sound(clips_test.Clips):
         self.assertEqual((len(inside), remark), (len(expected), ""), (ticks, expected))
         self.assertTrue(begin < 0.07 and abs(end - length) < 0.15, (begin, end, length))
         name, remark = joined_clips.join(rows, self.folder / "clips")
-        self.assertEqual(remark, "all-motions.mp4 has no sound, because some motions have other sound than others")
+        self.assertEqual(remark, "all-motions.mp4 has no sound, because the motions differ in their sound")
         self.assertEqual(self.sounds(self.folder / "clips" / name), [])
 
     @unittest.skipUnless(clips_test.has("voaacenc"), "no voaacenc")

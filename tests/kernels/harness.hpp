@@ -129,7 +129,8 @@ class Random {
   std::mt19937 engine_;
 };
 
-/// How many rounds a sweep makes through its sizes, each with other random cases: CUDAVISION_TEST_ROUNDS, or 2.
+/// The number of rounds that a sweep makes through its sizes, each with different random cases: CUDAVISION_TEST_ROUNDS,
+/// or 2.
 int rounds();
 /// The sizes of the sweeps: tiny, odd, close to the size of a tile, and wider or taller than any tile.
 extern const std::vector<std::pair<int, int>> sizes;

@@ -254,7 +254,7 @@ TEST_P(HistogramOverlays, EqualReference) {
     Picture actual = job.finish();
     EXPECT_EQ(expected.sample_difference(actual, 0), "")
         << describe(geometry, {}, {}, {}, Data::random) << " " << describe(params);
-    EXPECT_TRUE(expected.bytes() == actual.bytes()) << "bytes outside of the picture";
+    EXPECT_TRUE(expected.bytes() == actual.bytes()) << "bytes outside the picture";
   }
 }
 INSTANTIATE_FOR_FORMATS(HistogramOverlays, all_formats());

@@ -78,7 +78,7 @@ class Tables {
     }
     for (std::size_t i = 0; i < bytes.size(); ++i)
       if (!ours[i] && bytes[i] != std::uint8_t(i * 37 + 11))
-        return "byte " + std::to_string(i) + " outside of the tables was written";
+        return "byte " + std::to_string(i) + " outside the tables was written";
     return {};
   }
 

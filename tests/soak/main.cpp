@@ -177,7 +177,7 @@ void run(Lanes& lanes, const Arguments& arguments, soak::Levels& process, soak::
       if (stop && soak::fair_time() - stopping > 3 * patience)
         end_hanging(lanes, *lane, "the pipeline does not stop", arguments);
       if (stop) continue;
-      if (report.silence() > patience) end_hanging(lanes, *lane, "no frame arrives any longer", arguments);
+      if (report.silence() > patience) end_hanging(lanes, *lane, "no more frames arrive", arguments);
       if (report.standstill() > 3 * patience) end_hanging(lanes, *lane, "an action does not end", arguments);
     }
     if (elapsed() < next_sample || stop) continue;

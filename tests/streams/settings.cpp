@@ -13,7 +13,7 @@
 namespace cudavision::streams {
 namespace {
 
-/// Whether an object accepts every value of the type, including values out of the property's range.
+/// Whether an object accepts every value of the type, including values outside the property's range.
 bool is_open(const GParamSpec* spec) {
   return g_str_has_prefix(g_type_name(G_PARAM_SPEC_TYPE(spec)), "GstCudaVisionParam");
 }

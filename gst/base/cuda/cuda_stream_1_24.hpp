@@ -48,8 +48,8 @@ class Stream {
   }
   /// Whether the next writer of the memory runs after the work of this stream in any case.
   bool precedes_next_writer(GstCudaMemory* memory) const { return gst_cuda_memory_get_stream(memory) == stream_; }
-  /// Makes the next writer of the memory wait for the work of this stream so far. Returns false if that is not
-  /// possible.
+  /// Makes the next writer of the memory wait for the work submitted to this stream so far. Returns false if that is
+  /// not possible.
   bool hold_up_next_writer(GstCudaMemory* memory) const {
     GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
     if (stream) put_in_order(handle(), gst_cuda_stream_get_handle(stream), event_);

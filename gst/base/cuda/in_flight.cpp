@@ -6,7 +6,8 @@
 namespace cudavision {
 namespace {
 
-/// The most frames that may be in flight. With many more, the host would only run further ahead of a busy GPU.
+/// The maximum number of frames that may be in flight. With many more, the host would only run further ahead of a busy
+/// GPU.
 constexpr std::size_t most_frames = 16;
 /// The number of frames in flight above which the streaming thread checks which are done. A check costs a microsecond.
 constexpr std::size_t usual_frames = 2;

@@ -14,7 +14,8 @@ namespace {
 
 /// The number of visits after which a memory is page-locked. Locking costs about as much as a few copies of the memory.
 constexpr int visits_before_lock = 3;
-/// The most bytes that are locked at a time: 32 frames of 4K RGBA. Page-locked memory cannot be swapped out.
+/// The maximum number of bytes that are locked at a time: 32 frames of 4K RGBA. Page-locked memory cannot be swapped
+/// out.
 constexpr gsize most_bytes = gsize(1) << 30;
 
 /// The ranges that this file has page-locked. They do not overlap.

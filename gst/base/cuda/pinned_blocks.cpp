@@ -22,9 +22,9 @@
 namespace cudavision {
 namespace {
 
-/// The most bytes that are kept for each context: 32 frames of 1080p RGBA, or 8 frames of 4K RGBA, as much as the pools
-/// of a few elements hold. Other programs cannot use this memory, and it cannot be swapped out. The limit was chosen
-/// without a measurement.
+/// The maximum number of bytes that are kept for each context: 32 frames of 1080p RGBA, or 8 frames of 4K RGBA, as much
+/// as the pools of a few elements hold. Other programs cannot use this memory, and it cannot be swapped out. The limit
+/// was chosen without a measurement.
 constexpr gsize most_kept = gsize(256) << 20;
 /// Sizes are rounded up to a multiple of this, so that small frames of different sizes can share blocks and lists stay
 /// short.

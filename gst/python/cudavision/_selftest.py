@@ -108,7 +108,7 @@ def why_not_loaded(file):
     else:
         return [f"{file} can be loaded, but GStreamer remembers that it failed: touch that file"]
     missing = []
-    # The names of the libraries stand in the file's table of strings.
+    # The names of the libraries are in the file's string table.
     for name in sorted(set(re.findall(rb"lib[\w.+-]+\.so\.[\d.]+", file.read_bytes()))):
         library = name.decode()
         if package_of(library):

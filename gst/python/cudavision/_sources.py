@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Arrays of other libraries, read by DLPack or by the CUDA array interface."""
+"""Arrays of other libraries, read through DLPack or the CUDA array interface."""
 
 import ctypes
 import operator

@@ -40,7 +40,7 @@ EXAMPLE = programs.EXAMPLES / "motion-alarm-service"
 PROGRAM = EXAMPLE / "motion_alarm_service.py"
 MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 HANGS = 900  # longer than anything takes on the busiest machine, in seconds
-FOREVER = 3600  # the time after which the service gives up a silent camera
+FOREVER = 3600  # the time after which the service gives up on a silent camera
 SECRET = "secret"  # part of every password: must not appear in the service's output
 
 

@@ -205,9 +205,9 @@ class Device(unittest.TestCase):
             f"http://a#b:{SECRET}@host/y": "the address of this camera and its password cannot be told apart",
             f"rtsp://host:554/a@{SECRET}": "the address of this camera and its password cannot be told apart",
             "rtsp://host/": ">rtsp://host/<",
-            "test": "has no address in the network",
-            "/dev/video0": "has no address in the network",
-            "/clips/a.mp4": "has no address in the network",
+            "test": "has no address on the network",
+            "/dev/video0": "has no address on the network",
+            "/clips/a.mp4": "has no address on the network",
         }.items():
             self.camera.settings.uri = uri
             answer = self.call(ask % "door")[1]

@@ -26,8 +26,7 @@ void check_sentence(const std::string& property, const Status& error) {
 
 void check_in_frame(const Polygon& points, int width, int height) {
   for (const Point& point : points)
-    if (point.x < 0 || point.y < 0 || point.x > width || point.y > height)
-      complain("a point lies outside of the frame");
+    if (point.x < 0 || point.y < 0 || point.x > width || point.y > height) complain("a point lies outside the frame");
 }
 
 /// Parses shapes, and parses their texts again. The results must be equal.
@@ -57,7 +56,7 @@ void read_shapes(Random& random, ShapeKind kind) {
   if (const auto pixels = pixels_in("zones", shapes.value(), width, height); pixels.ok()) {
     for (const Rect& rect : pixels.value())
       if (rect.x < 0 || rect.y < 0 || rect.width > width - rect.x || rect.height > height - rect.y)
-        complain("pixels of an area lie outside of the frame");
+        complain("pixels of an area lie outside the frame");
   } else {
     check_sentence("zones", pixels.error());
   }
@@ -95,7 +94,7 @@ const std::vector<Target>& targets() {
   return all;
 }
 
-/// Sets a property as gst_util_set_object_arg() does. For numbers out of the range of some properties, GLib warns and
+/// Sets a property as gst_util_set_object_arg() does. For numbers outside the range of some properties, GLib warns and
 /// uses the nearest one. This function uses the nearest one directly.
 void set_from_text(GObject* object, const std::string& property, const std::string& text) {
   GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), property.c_str());

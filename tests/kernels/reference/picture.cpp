@@ -320,7 +320,7 @@ std::string Picture::difference(const Picture& actual, int tolerance) const {
     std::string planes;
     for (const Span& span : spans_)
       planes += ", plane at " + std::to_string(span.begin) + " pitch " + std::to_string(span.pitch);
-    return "byte " + std::to_string(i) + " outside of the picture was written" + planes;
+    return "byte " + std::to_string(i) + " outside the picture was written" + planes;
   }
   return {};
 }
