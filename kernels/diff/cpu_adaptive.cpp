@@ -38,7 +38,8 @@ void CpuSteps::prepare(const Job& job, bool bytes) {
   });
 }
 
-std::uint64_t CpuSteps::update(const Job& job, bool bytes, std::uint64_t began, const cv::Mat& unmasked, cv::Mat& changed) {
+std::uint64_t CpuSteps::update(const Job& job, bool bytes, std::uint64_t began, const cv::Mat& unmasked,
+                               cv::Mat& changed) {
   constexpr int least_rows = 4 * Strip::reach;  // minimum rows of a part
   threads_.resize(std::size_t(cpu::parts_of(work_of(job), job.height / least_rows)));
   prepare(job, bytes);
