@@ -190,9 +190,12 @@ PictureSize box_size(const Settings& settings, const PadSettings& pad, const Gst
   return {width, height};
 }
 
-/// Whether a pad takes a cell of the grid. A pad that is hidden by its size leaves its cell to the next pad.
-bool takes_cell(const Settings& settings, const SettledInput<PadSettings>& input) {
-  const auto hides = [&](int side) { return side == 0 && !settings.zero_size_is_unscaled; };
+/// Whether a pad takes part in the layout. In the grid, a pad that is hidden by its size leaves its cell to the next
+/// pad.
+bool takes_part(const Settings& settings, const SettledInput<PadSettings>& input) {
+  const auto hides = [&](int side) {
+    return settings.layout == LAYOUT_GRID && side == 0 && !settings.zero_size_is_unscaled;
+  };
   return !input.inactive && !hides(input.settings.width) && !hides(input.settings.height);
 }
 
@@ -202,7 +205,7 @@ PictureSize BlendElement::natural_size(const Settings& settings, const Inputs& i
   int count = 0;
   for (const auto& input : inputs) {
     const PadSettings& pad = input.settings;
-    if (grid ? !takes_cell(settings, input) : input.inactive) continue;
+    if (!takes_part(settings, input)) continue;
     ++count;
     if (!input.has_caps) continue;
     const PictureSize box = box_size(settings, grid ? PadSettings() : pad, input.video, par_n, par_d);
@@ -242,7 +245,7 @@ MixerLayout BlendElement::lay_out(const Settings& settings, const Inputs& inputs
   std::size_t cell = 0;
   if (settings.layout == LAYOUT_GRID)
     cells = blend::grid_layout(int(std::count_if(inputs.begin(), inputs.end(),
-                                                 [&](const auto& input) { return takes_cell(settings, input); })),
+                                                 [&](const auto& input) { return takes_part(settings, input); })),
                                int(settings.columns), int(settings.rows), int(settings.gap),
                                GST_VIDEO_INFO_WIDTH(&output), GST_VIDEO_INFO_HEIGHT(&output));
   layout.advice = without_cell(cells, settings);
@@ -250,7 +253,7 @@ MixerLayout BlendElement::lay_out(const Settings& settings, const Inputs& inputs
     const PadSettings& wanted = input.settings;
     blend::Pad& pad = layout.pads.emplace_back(to_blend(wanted));
     pad.interpolation = settings.interpolation;
-    if (settings.layout == LAYOUT_GRID ? !takes_cell(settings, input) : input.inactive) continue;
+    if (!takes_part(settings, input)) continue;
     Rect box;
     if (!cells.empty())
       box = cells[cell++];
