@@ -3,7 +3,8 @@
 
     source ! queue ! videoconvert ! cudadiff ! appsink          frames stay in the memory to which
                                                                 the decoder writes them
-With watch = true, a cudahistogram before cudadiff also analyses each frame.
+With watch = true, a cudahistogram before cudadiff also analyses each frame. Frames beyond `fps` do not reach the queue
+(sampling.py).
 
 Messages of both elements are handled in the thread that posts them, before their frame reaches the appsink, so the
 frame after `begin` is the first snapshot of a motion. Better views follow (best_view.py): about ten times a second,
@@ -27,6 +28,7 @@ from checks import text_of
 from common import Gst
 from pace import Pace
 from recorder import Recorder
+from sampling import Sampling
 from supervised import Supervised
 
 log = logging.getLogger("motion-alarm")
@@ -142,8 +144,10 @@ class Camera(Supervised):
             self.gap.start()
 
     def is_live(self, pipeline):  # drops frames instead of falling behind, and does not delay them
-        self.live = self.pace.live = True
         queue = pipeline.get_by_name("queue")
+        if not self.live:
+            Sampling(self.settings.fps).attach(queue.get_static_pad("sink"))
+        self.live = self.pace.live = True
         Gst.util_set_object_arg(queue, "leaky", "downstream")
         for name, value in {"max-size-buffers": 2, "max-size-bytes": 0, "max-size-time": 0}.items():
             queue.set_property(name, value)

@@ -93,6 +93,8 @@ class Camera:
     # Whether motion is recorded as in [recording], or the names of the zones whose visits are.
     recording: bool | list = False
     watch: bool = False  # whether the picture is watched for CONDITIONS
+    # At least this many frames per second of a live camera are analysed, if it sends as many; 0: all. See sampling.py.
+    fps: float = dataclasses.field(default=10, metadata=between(0, 240))
     # The port of its ONVIF device; 0: none.
     onvif: int = dataclasses.field(default=0, metadata=between(0, 65535))
     source: dict = dataclasses.field(default_factory=dict)  # properties of the source element, such as rtspsrc

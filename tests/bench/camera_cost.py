@@ -3,12 +3,13 @@
 """Measures the cost of motion-alarm-service for each RTSP camera (H.264, 25 frames per second), compared with the
 decoder alone in the same run.
 
-  camera_cost.py CLIP [--cameras=1,4] [--width=1920] [--seconds=30]
+  camera_cost.py CLIP [--cameras=1,4] [--width=1920] [--seconds=30] [--fps=FPS]
 
 CLIP is scaled to `width` and a height of 9/16 of it, and encoded at 25 frames per second in H.264 (4 Mbit/s for 1080p).
 A white square appears every two seconds at another place. A separate server sends the clip in a loop. For each number
-of cameras, one process only decodes them (uridecodebin ! fakesink), then the service watches them. The table has:
-- CPU time (user and system) of the process per received frame, and what the service adds, relative to the decoder;
+of cameras, one process only decodes them (uridecodebin ! fakesink), then the service watches them, with `fps` if it is
+given. The table has:
+- CPU time (user and system) of the process per frame of the cameras, and what the service adds, relative to the decoder;
 - memory: the proportional set size at the end, and what each camera adds to the process with the fewest cameras;
 - latency: from the time when the server hands a frame to RTP until the MQTT client has the message about it (the object
   `enter`s its zone).
@@ -214,9 +215,9 @@ def mosquitto():
     return shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 
 
-def measure(process, frames, seconds, begin=lambda: None):
-    """Lets a process settle, then calls begin(). frames() returns the numbers of received and skipped frames. Returns
-    the CPU time per frame in ms, the frames per second, the memory, and the skipped frames."""
+def measure(process, frames, seconds, cameras, begin=lambda: None):
+    """Lets a process settle, then calls begin(). frames() returns the numbers of used and skipped frames. Returns the
+    CPU time per frame of the cameras in ms, the used frames per second, the memory, and the skipped frames."""
     last = time.monotonic() + HANGS
     while not frames()[0]:
         if process.poll() is not None or time.monotonic() > last:
@@ -229,7 +230,7 @@ def measure(process, frames, seconds, begin=lambda: None):
     cpu, (came, dropped), took = seconds_of(process.pid) - before, frames(), time.monotonic() - began
     if came == count:
         sys.exit("no frame came")
-    return 1000 * cpu / (came - count), (came - count) / took, memory_of(process.pid), dropped - left_out
+    return 1000 * cpu / (25 * cameras * took), (came - count) / took, memory_of(process.pid), dropped - left_out
 
 
 def run_decoder(uri, cameras, seconds):
@@ -242,7 +243,7 @@ def run_decoder(uri, cameras, seconds):
         return int(process.stdout.readline()), 0
 
     try:
-        return measure(process, frames, seconds)
+        return measure(process, frames, seconds, cameras)
     finally:
         process.kill()
         process.wait()
@@ -290,7 +291,7 @@ class Latencies:
         self.client.loop_stop()
 
 
-def run_service(uri, cameras, seconds, folder, broker, latencies):
+def run_service(uri, cameras, seconds, fps, folder, broker, latencies):
     """Watches cameras. The square enters the zone. Returns the result of measure()."""
     port = free_port()
     text = f"[mqtt]\nport = {broker}\ndiscovery = \"\"\n[metrics]\nport = {port}\n"
@@ -299,6 +300,7 @@ def run_service(uri, cameras, seconds, folder, broker, latencies):
 [camera.camera{index}]
 uri = "{uri}"
 source = {{ protocols = "tcp", latency = 0 }}
+{"" if fps is None else f"fps = {fps}"}
 [camera.camera{index}.cudadiff]
 preset = "outdoor"
 zones = "top: 0.0,0.0 1.0,0.0 1.0,0.25 0.0,0.25"
@@ -316,7 +318,7 @@ track-hold = 0.2
                         if line.startswith(f"cudavision_camera_{name}_total{{"))) for name in ("frames", "dropped")]
 
     try:
-        return measure(process, frames, seconds, latencies.found.clear)
+        return measure(process, frames, seconds, cameras, latencies.found.clear)
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
@@ -348,6 +350,7 @@ def main():
     parser.add_argument("--cameras", default="1,4")
     parser.add_argument("--width", default=1920, type=int, help="width of the frames, a multiple of 32 (1920)")
     parser.add_argument("--seconds", default=30, type=int)
+    parser.add_argument("--fps", type=float, help="`fps` in the settings of the cameras")
     parser.add_argument("--decode")
     parser.add_argument("--serve", nargs=3)
     arguments = parser.parse_args()
@@ -371,7 +374,7 @@ def compare(uri, folder, broker, latencies, arguments):
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for cameras in map(int, arguments.cameras.split(",")):
         decoder = run_decoder(uri, cameras, arguments.seconds)
-        service = run_service(uri, cameras, arguments.seconds, folder, broker, latencies)
+        service = run_service(uri, cameras, arguments.seconds, arguments.fps, folder, broker, latencies)
         found = sorted(1000 * each for each in latencies.found)
         latency = (f"{statistics.median(found):.0f}, {found[min(len(found) - 1, int(0.99 * len(found)))]:.0f} (of "
                    f"{len(found)})" if found else "–")

@@ -97,8 +97,8 @@ def message_row(seconds):
 
 def service_row(arguments):
     with camera_cost.cameras_of(arguments.clip, camera_cost.Scene(arguments.width)) as (uri, folder, broker, latencies):
-        _, rate, _, left_out = camera_cost.run_service(uri, arguments.cameras, arguments.seconds, folder, broker,
-                                                       latencies)
+        _, rate, _, left_out = camera_cost.run_service(uri, arguments.cameras, arguments.seconds, 0, folder,
+                                                       broker, latencies)
         sent = RATE * arguments.cameras * arguments.seconds
         missing = sent - round(rate * arguments.seconds)
         row(f"motion-alarm-service, {arguments.cameras} cameras of {arguments.width} pixels, frame to MQTT",

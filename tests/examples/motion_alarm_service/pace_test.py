@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests what a machine that is too slow skips: decoded frames, and encoded frames up to a key frame. Also tests where
-this is reported."""
+"""Tests which frames are analysed, and what a machine that is too slow skips: decoded frames, and encoded frames up to
+a key frame. Also tests where this is reported."""
 
 import threading
 import unittest
@@ -12,6 +12,7 @@ import common
 import metrics
 import pace
 from common import Gst
+from sampling import Sampling
 
 LIVE = "appsrc name=source is-live=true do-timestamp=true format=time caps=image/jpeg,width=64,height=48,framerate=25/1"
 
@@ -20,6 +21,41 @@ def jpeg():
     (sample,) = common.samples(
         common.parse("videotestsrc num-buffers=1 ! video/x-raw,width=64,height=48 ! jpegenc ! appsink name=sink"))
     return sample.get_buffer().extract_dup(0, sample.get_buffer().get_size())
+
+
+class Fps(unittest.TestCase):
+    def taken(self, times, fps=10):
+        """The analysed ones of frames with these times in milliseconds. None: a frame without a time."""
+        sampling = Sampling(fps)
+        return [each for each in times
+                if sampling.takes(Gst.CLOCK_TIME_NONE if each is None else each * Gst.MSECOND)]
+
+    def test_rates(self):
+        for rate, remain in (5, 5), (10, 10), (15, 15), (20, 10), (25, 13), (30, 10), (60, 10), (100, 10):
+            with self.subTest(rate=rate):
+                self.assertEqual(remain, len(self.taken(1000 * i // rate for i in range(rate))))
+
+    def test_other_limits(self):
+        for fps, remain in (1, 1), (4, 5), (5, 5), (12, 13), (20, 25), (240, 25):
+            with self.subTest(fps=fps):
+                self.assertEqual(remain, len(self.taken(range(0, 1000, 40), fps)))
+
+    def test_times_that_are_not_exact(self):
+        self.assertEqual([0, 84, 160, 246, 325], self.taken([0, 43, 84, 118, 160, 203, 246, 280, 325, 362]))
+
+    def test_after_a_pause(self):
+        self.assertEqual([0, 80, 5000, 5080], self.taken([0, 40, 80, 5000, 5040, 5080, 5120]))
+
+    def test_times_that_go_back_or_are_unknown(self):
+        self.assertEqual([1000, 0, 80], self.taken([1000, 1040, 0, 40, 80]))
+        self.assertEqual([0, None, 40, 120], self.taken([0, None, 40, 80, 120]))
+
+    def test_a_live_camera(self):
+        door, _ = start_camera(self, "videotestsrc name=source is-live=true num-buffers=40 ! "
+                               "video/x-raw,width=64,height=48,framerate=50/1", listener(), fps=10)
+        wait_for("its end", lambda: door.reconnects)
+        self.assertEqual(8, door.frames)
+        self.assertEqual(0, door.pace.dropped.total())
 
 
 class Pace(unittest.TestCase):

@@ -411,7 +411,7 @@ class CommandLine(Case):
             "[camera": "is not TOML",
             f"{door}[mqqt]": "there is no table [mqqt]",
             f"{door}name = 1":
-                "[camera.door] has no key name; it may have uri, title, wall, recording, watch, onvif, source, "
+                "[camera.door] has no key name; it may have uri, title, wall, recording, watch, fps, onvif, source, "
                 "cudadiff, cudahistogram",
             "[camera.door]": "[camera.door] needs the key uri",
             "[camera.door]\nuri = 1": "uri in [camera.door] must be a string",
@@ -453,6 +453,8 @@ class CommandLine(Case):
             f"{rtsp}source = {{ protocols = 'no' }}":
                 "source in [camera.door]: protocols of rtspsrc cannot have this value",
             f"{rtsp}source = {{ user-pw = 5.5, latency = '{SECRET}' }}": "latency of rtspsrc cannot have this value",
+            f"{rtsp}fps = -1": "fps in [camera.door] must be 0 to 240",
+            f"{rtsp}fps = '10'": "fps in [camera.door] must be a number",
             f"{rtsp}recording = true": "recording in [camera.door] needs the table [recording]",
             f"{rtsp}[recording]\nfolder = '/tmp'": "[recording] applies to no camera",
             f"{rtsp}recording = true\n[recording]": "[recording] needs the key folder",
