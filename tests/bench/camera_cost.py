@@ -9,7 +9,8 @@ CLIP is scaled to `width` and a height of 9/16 of it, and encoded at 25 frames p
 A white square appears every two seconds at another place. A separate server sends the clip in a loop. For each number
 of cameras, one process only decodes them (uridecodebin ! fakesink), then the service watches them, with `fps` if it is
 given. The table has:
-- CPU time (user and system) of the process per frame of the cameras, and what the service adds, relative to the decoder;
+- CPU time (user and system) of the process per frame of the cameras, and what the service adds, relative to the
+  decoder;
 - memory: the proportional set size at the end, and what each camera adds to the process with the fewest cameras;
 - latency: from the time when the server hands a frame to RTP until the MQTT client has the message about it (the object
   `enter`s its zone).

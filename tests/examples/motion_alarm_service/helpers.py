@@ -214,7 +214,8 @@ class Service:
 
 def start_camera(test, source, told_to, clips=None, **settings):
     """Starts a camera in this process. It analyses all frames, unless `settings` say otherwise. Its source is a
-    description with an element `source`. `clips`: a config.Recording, or None. Returns the camera and that playing element. Both end with the test."""
+    description with an element `source`. `clips`: a config.Recording, or None. Returns the camera and that element,
+    which plays. Both end with the test."""
     door = camera.Camera(config.Camera(**{"uri": "rtsp://camera/x", "key": "door", "fps": 0, **settings}),
                          config.Reconnect(timeout=FOREVER), told_to, recording=clips)
     with mock.patch.object(camera.inputs, "source_of", lambda uri: (source, {})):
