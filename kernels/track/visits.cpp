@@ -19,6 +19,19 @@ bool moves_to(int side, const Line& line, const Visitor& visitor) {
   return side * (along_x * visitor.speed_y - along_y * visitor.speed_x) >= 0;
 }
 
+/// Whether both ends of a box, as seen along the normal of a line, moved to this side of the line or not at all.
+bool both_ends_move(int side, const Line& line, const Rect& before, const Rect& now) {
+  const auto ends_of = [&](const Rect& box) {
+    const double along_x = side * (line.to.x - line.from.x), along_y = side * (line.to.y - line.from.y);
+    const std::pair<double, double> by_x = std::minmax({-along_y * box.x, -along_y * (box.x + box.width)}),
+                                    by_y = std::minmax({along_x * box.y, along_x * (box.y + box.height)});
+    return std::pair(by_x.first + by_y.first, by_x.second + by_y.second);
+  };
+  const auto [rear, front] = ends_of(before);
+  const auto [rear_now, front_now] = ends_of(now);
+  return rear_now >= rear && front_now >= front;
+}
+
 /// The distance in pixels of the centre of a pixel from the line through two points.
 double distance(const Line& line, const Foot& foot) {
   const double along_x = line.to.x - line.from.x, along_y = line.to.y - line.from.y;
@@ -80,12 +93,12 @@ void Visits::look_at_lines(const Visitor& visitor, const VisitRules& rules, std:
     if (visitor.id == 0 && last.side != 0)
       continue;  // its path counts from its first position, but only once it is confirmed
     if (last.side == -side && meets(line.from, line.to, last.x, last.y, foot.x, foot.y)) {
-      if (last.crossed == -side && (!moves_to(side, line, visitor) || distance(line, foot) <= visitor.box.width / 2.0))
-        continue;
+      const bool doubtful = last.crossed == -side || !both_ends_move(side, line, last.box, visitor.box);
+      if (!moves_to(side, line, visitor) || (doubtful && distance(line, foot) <= visitor.box.width / 2.0)) continue;
       events.push_back({ObjectEvent::Kind::cross, visitor.id, int(i), visitor.box, {}, {}, 0, {}, {}, side > 0});
       last.crossed = side;
     }
-    last.side = side, last.x = foot.x, last.y = foot.y;
+    last.side = side, last.x = foot.x, last.y = foot.y, last.box = visitor.box;
   }
 }
 

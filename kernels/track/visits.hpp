@@ -10,9 +10,9 @@
 // side of a line counts only if the foot is farther from the line than a slack. A person who stands on the line does
 // not cross it repeatedly.
 //
-// Where objects touch, a box can grow over its neighbours or move to one of them, so that its foot jumps over the line
-// and back. So an object crosses back only if it moves in this direction and its foot is farther from the line than
-// half the width of its box.
+// Where objects touch, a box can grow over its neighbours, lose one, or move to one, so that its foot jumps over the
+// line. So an object crosses only if it moves in this direction. If it crosses back, or if one end of its box moved in
+// the other direction, its foot must also be farther from the line than half the width of its box.
 #pragma once
 
 #include <cstdint>
@@ -115,6 +115,7 @@ class Visits {
   struct Side {
     int side = 0;  ///< as side_of(); 0: not known yet
     int x = 0, y = 0;
+    Rect box;         ///< the box at that time
     int crossed = 0;  ///< the side to which it last crossed; 0: it has not crossed
   };
 

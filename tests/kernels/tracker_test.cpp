@@ -136,8 +136,8 @@ TEST(Visits, CountCrossingsOfLines) {
 }
 
 /// Cars in a queue move to the right across a vertical line. A box grows over the cars behind it, or jumps to one of
-/// them for one frame. Nobody crosses back.
-TEST(Visits, CrossBackOnlyByMovingBack) {
+/// them for one frame, or loses one. Nobody crosses back.
+TEST(Visits, CrossOnlyByMoving) {
   const Places places{{}, {{{160, 100}, {160, 200}}}};
   struct Step {
     int left, width;
@@ -166,6 +166,11 @@ TEST(Visits, CrossBackOnlyByMovingBack) {
               "forth back ");
     EXPECT_EQ(crossings({{130, 18, 80}, {158, 18, 80}, {140, 18, -60}, {120, 18, -70}, {165, 18, 80}}, flip),
               "forth back forth ");
+    EXPECT_EQ(crossings({{130, 78, 12}, {132, 20, 12}, {134, 20, 12}}, flip), "") << "loses the car in front";
+    EXPECT_EQ(crossings({{130, 20, 12}, {132, 78, -9}, {134, 78, -2}}, flip), "") << "grows over the car in front";
+    EXPECT_EQ(crossings({{130, 40, 25}, {135, 60, 25}, {128, 80, 25}, {160, 40, 25}}, flip), "forth ")
+        << "swings an arm to the rear";
+    EXPECT_EQ(crossings({{130, 40, 25}, {125, 70, 25}, {170, 40, 25}}, flip), "forth ") << "half a width later";
   }
 }
 
