@@ -18,7 +18,7 @@ from common import GLib, Gst
 
 FORMS = "frames (250), seconds (10.0 or 10s) or hh:mm:ss (00:00:10.5)"
 RATES = "frames per second above 0, up to 1000, such as 25, 12.5 or 30000/1001"
-# Containers print times in milliseconds, so a time means the frame whose rounded time it is.
+# Times are often rounded to milliseconds, so a time means the frame whose rounded time it is.
 ROUNDED = Gst.MSECOND // 2
 # Demuxers that give the same times with and without a seek. avidemux does not, if there are B frames.
 INDEXED = "qtdemux", "matroskademux"

@@ -10,7 +10,7 @@
 
 namespace {
 
-/// Containers print times in milliseconds, so a time means the frame whose rounded time it is.
+/// Times are often rounded to milliseconds, so a time means the frame whose rounded time it is.
 constexpr GstClockTimeDiff rounded = GST_MSECOND / 2;
 /// This close to the start, decoding is faster than a seek.
 constexpr GstClockTimeDiff near = 2 * GST_SECOND;

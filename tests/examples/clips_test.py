@@ -299,7 +299,7 @@ class Events(Clips):
         facts.setup = "another"
         with (unittest.mock.patch.object(clip_facts, "facts_of",
                                          side_effect=[clip_facts.facts_of(str(other)), facts]),
-              self.assertRaisesRegex(joined_clips.NotJoined, "its decoder is set up in another way$")):
+              self.assertRaisesRegex(joined_clips.NotJoined, "its decoder settings differ$")):
             joined_clips.join(rows, self.folder / "clips")
         facts.codec = "video/x-divx"
         with (unittest.mock.patch.object(clip_facts, "facts_of", return_value=facts),
