@@ -184,7 +184,7 @@ def is_raw(pad):
 
 def give_times(pad, rate):
     """Gives frames at a sink pad the times of a clip with this frame rate, if they have none or come from a file
-    without a container. There, GStreamer gives times to H.265, but always for 25 frames per second."""
+    without a container. In such files, GStreamer gives H.265 times, but always for 25 frames per second."""
     start, count, raw, passing = 0, 0, None, False  # start: the time of a frame; count: the number of frames since then
 
     def on_buffer(pad, info):

@@ -2,7 +2,7 @@
 """Reads pictures of HTTP cameras in a uridecodebin: Motion JPEG, and snapshot URLs, which answer each request with one
 JPEG.
 
-    http source ─┬─ multipart ─→ multipartdemux ─→ …    the first picture passes at once: no other pad is awaited
+    http source ─┬─ multipart ─→ multipartdemux ─→ …    the first picture passes immediately: no other pad is awaited
                  ├─ a JPEG ────→ one buffer ───→ …      and the source restarts for the next one
                  └─ anything else passes
 

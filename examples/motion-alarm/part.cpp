@@ -227,7 +227,7 @@ struct Gate::State {
 namespace {
 
 /// Gives frames the times of a clip with a frame rate, if they have none or come from a file without a container.
-/// There, GStreamer gives times to H.265, but always for 25 frames per second.
+/// In such files, GStreamer gives H.265 times, but always for 25 frames per second.
 class Times {
  public:
   explicit Times(const Rate& rate) : rate_(rate) {}

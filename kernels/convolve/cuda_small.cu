@@ -222,7 +222,7 @@ __device__ __forceinline__ void store_whole(const SetView& view, int x, int y, s
   }
 }
 
-/// Writes those of the R rows of a lane's results that are inside the region.
+/// Of the R rows of a lane's results, writes the rows inside the region.
 template <int C, int R>
 __device__ __forceinline__ void store_partly(const SmallJob& job, int x, int y,
                                              const std::uint32_t (&out)[R][quad_words<C>]) {

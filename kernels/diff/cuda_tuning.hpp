@@ -36,7 +36,7 @@ struct Tuning {
   /// allow, because threads wait for memory. Same input, one channel: no difference between 18 and 20. Three channels
   /// at 3840 × 2160: no difference between 10, 12 and 14.
   int mixture_blocks[2] = {18, 12};
-  /// The number of rows of blocks that restart the mixtures. Not measured: nearly all launches end at once.
+  /// The number of rows of blocks that restart the mixtures. Not measured: nearly all launches end immediately.
   int mixture_restart_rows = 128;
 
   // ---- The adaptive background (cuda_adaptive_light.cu, cuda_adaptive_change.cu)

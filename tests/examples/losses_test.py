@@ -282,7 +282,7 @@ class Counting(unittest.TestCase):
         self.assertEqual(self.spans(stream), [(0.4, 1.0, 6, False)])
 
     def test_frames_before_the_first_key_frame(self):
-        """Neither these frames nor those of an open group count as a loss, even if they are damaged."""
+        """Neither these frames nor frames of an open group count as a loss, even if they are damaged."""
         stream, give, _ = self.stream()
         give(0)
         stream.damage()

@@ -225,8 +225,8 @@ Seen seen_by(const diff::FrameResult& result) {
   return seen;
 }
 
-/// Held pixels are not learned, so a long-standing object leaves nothing behind. Pixels to take become background at
-/// once.
+/// Held pixels are not learned, so a long-standing object leaves nothing behind. Pixels to take become background
+/// immediately.
 TEST_P(DiffAdaptive, LearnsWhatItMay) {
   const Geometry geometry{Format::NV12, 160, 96};
   for (int scale : {1, 2}) {

@@ -19,7 +19,7 @@ namespace cudavision::soak {
 struct Options {
   std::string backend = "cuda";
   double patience = 10;  ///< seconds of fair_time() without a frame after which a pipeline counts as hanging
-  bool twin = false;     ///< GStreamer's elements replace those of this plugin
+  bool twin = false;     ///< GStreamer's elements replace this plugin's
   std::string fault;     ///< after the third action with this name, a frame counts as wrong
   std::shared_ptr<Journal> journal;
   int number = 0;  ///< of the pipeline

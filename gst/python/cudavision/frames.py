@@ -76,7 +76,7 @@ class Frame:
         for samples, and for buffers with a GstVideoMeta, which all buffers in CUDA memory have. `writable`: whether
         arrays may be changed; then call release() after the changes. `device`: where the frame must be ("cuda");
         otherwise an error says how to get it there. Raises BufferError if the buffer holds no such frame or, with
-        `writable`, if others use it too; RuntimeError if CUDA fails, or if the frame is in a CUDA context that other
+        `writable`, if others also use it; RuntimeError if CUDA fails, or if the frame is in a CUDA context that other
         libraries cannot reach."""
         buffer, caps = buffer_and_caps(source, caps)
         if not buffer:
