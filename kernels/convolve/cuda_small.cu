@@ -108,7 +108,7 @@ __device__ __forceinline__ void load_inside(const SmallJob& job, int x, const in
 }
 
 /// Loads the rows of samples of the lanes at the sides of the frame (not `inside`). The whole warp loads the rows of
-/// each such lane, because a single lane would take long. `words`: the warp's shared memory.
+/// each such lane, because a single lane would take a long time. `words`: the warp's shared memory.
 template <int C, int rows>
 __device__ __forceinline__ void load_edges(const SetView& view, int x, bool inside, const int* row_index,
                                            std::uint32_t* words, std::uint32_t (&raw)[rows][row_words<C>]) {

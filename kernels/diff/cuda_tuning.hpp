@@ -12,7 +12,8 @@ struct Tuning {
   int tile_rows = 16;  // sweep: 8 16
   /// The bytes of plane 0 in the row of a lane. Formats with 2 or more channels have fixed sizes: see strip_pixels() in
   /// cuda_schedule.hpp. H200, GRAY8 with mask: 27.8 µs at 7680 × 4320 and 4.1 µs at 1920 × 1080 with 16 bytes. With 64
-  /// bytes, and one kernel for all outputs: 33.4 µs and 7.8 µs, because fetching its 5600 instructions takes long.
+  /// bytes, and one kernel for all outputs: 33.4 µs and 7.8 µs, because fetching its 5600 instructions takes a long
+  /// time.
   int strip_bytes = 16;
   /// The rows of a lane if a format has one plane and the row of a lane has 16 bytes. H200, mask of RGBA at 7680 ×
   /// 4320: 109 µs with 1, 88 with 2, 91 with 4; at 1920 × 1080 10.4, 9.3 and 11.1 µs.

@@ -22,8 +22,9 @@ missed pixels within 2 of an outline. Flagged: frames without people with more t
 people that have their own motion; extra: motions without an interval; begin and end: mean error; false: motion while
 nobody is there, from a second after the last person left. A peer has motion while its mask is flagged; SORT (PyPI
 norfair) follows its boxes after opening and closing. MOTA, IDF1 and switches come from PyPI motmetrics, with the
-intersection over union from which a box counts. CPU: time of all threads per frame, without decoding and scoring; the
-figure of cudadiff includes its pipeline, mask and metas. Exit status: 0; 1 with a sentence; 77 if something is missing.
+smallest intersection over union of a box that counts. CPU: time of all threads per frame, without decoding and scoring;
+the figure of cudadiff includes its pipeline, mask and metas. Exit status: 0; 1 with a sentence; 77 if something is
+missing.
 """
 import argparse
 import sys

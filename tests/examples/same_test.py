@@ -54,7 +54,7 @@ class Same(unittest.TestCase):
 
     @classmethod
     def run_scan(cls):
-        """The result from which the scan makes its tables."""
+        """The result that the scan's tables are made from."""
         request = {"number": 0, "uri": (cls.folder / "clip.avi").as_uri(), "backend": "cpu", "timeout": HANGS,
                    "threads": 1, "settings": {"preset": "outdoor", "zones": ZONES, "lines": LINES}}
         with subprocess.Popen([sys.executable, EXAMPLES / "motion-scan/analyse.py"], stdin=subprocess.PIPE,
