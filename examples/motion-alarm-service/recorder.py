@@ -83,7 +83,7 @@ class Ring:
         self.size = 0
 
     def since(self, pts) -> list[Frame]:
-        """The frames from the last key frame at or before `pts` on; without one, from the first key frame on."""
+        """The frames starting with the last key frame at or before `pts`; without one, with the first key frame."""
         late = [index for index, group in enumerate(self.groups) if group[0].pts <= pts]
         return [frame for group in list(self.groups)[late[-1] if late else 0 :] for frame in group]
 

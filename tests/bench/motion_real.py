@@ -13,9 +13,9 @@ The program finds footage in the folders and their subfolders:
 
 Each preset, and each `--properties`, is a column; the default of `gap` is 1 here. Peers are OpenCV's subtractors with
 their defaults, without shadows in the foreground; peers of contrib need PyPI's opencv-contrib-python-headless.
-`--starts` judges footage with boxes once from each of these frames on, with `--frames` each, and shows the means,
-because a single run in a crowd depends on chance. `--only` takes names of footage; `--rate` applies to pictures in
-folders. Pixels outside the region of interest or with unknown labels are not judged.
+`--starts` judges footage with boxes once from each of these start frames, `--frames` frames each time, and shows the
+means, because a single run in a crowd depends on chance. `--only` takes names of footage; `--rate` applies to pictures
+in folders. Pixels outside the region of interest or with unknown labels are not judged.
 
 F, precision and recall cover all judged pixels. False in shadow: false pixels labelled shadow. Missed at outlines:
 missed pixels within 2 of an outline. Flagged: frames without people with more than 0.2 % white. Found: intervals with

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures examples/motion-scan beside decoding alone, in turns:  motion_scan_rate.py CLIP… [--runs=3]
+"""Compares examples/motion-scan with decoding alone, in turns:  motion_scan_rate.py CLIP… [--runs=3]
 
 For each clip, 16 links to it are decoded as in motion-scan: one process per core takes one link after the other, with
 one thread each. The same is measured with cudadiff after the decoder. Then motion-scan analyses the same links. Prints

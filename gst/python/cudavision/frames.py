@@ -35,7 +35,7 @@ def _milliseconds(timeout):
 
 def _time(value):
     if value is not None and not 0 <= value < NONE:
-        raise ValueError(f"a time is nanoseconds from 0 on, or None, not {value}")
+        raise ValueError(f"a time is 0 or more nanoseconds, or None, not {value}")
     return NONE if value is None else value
 
 
