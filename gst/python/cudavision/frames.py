@@ -115,7 +115,7 @@ class Frame:
     def release(self, stream=None, timeout: float = 10.0):
         """Gives the frame up. Its arrays in other libraries stay valid, and keep the buffer from its pool.
         If the frame is writable, users of the buffer follow the work of `stream` (an int, or a stream of PyTorch, CuPy
-        or Numba) so far; of all streams if it is None. With GStreamer 1.22, whose CUDA memory has no stream, this
+        or Numba) so far, or of all streams if it is None. With GStreamer 1.22, whose CUDA memory has no stream, this
         waits; TimeoutError after `timeout` seconds."""
         if self._planes is None:
             return
@@ -174,8 +174,8 @@ class _Maker:
 
 class BufferMaker:
     """Makes buffers of arrays, for an appsrc. The array becomes the buffer, without a copy, where GStreamer can use it;
-    otherwise it is copied once on the device. The buffer keeps the array as long as it needs it. Do
-    not change the array after the call.
+    otherwise it is copied once on the device. The buffer keeps a reference to the array. Do not change the array after
+    the call.
 
     caps: what to set as the caps of the appsrc (str)
     shapes, dtype: of the arrays, one for each plane
