@@ -36,7 +36,7 @@ def use_one_thread(_, __, element):
         element.set_property('max-threads', 1)
 
 
-# The cudadiff of motion-scan. All other work of a scan shows as the difference to its rate.
+# The cudadiff of motion-scan. All other work of a scan shows as the difference from its rate.
 MOTION = 'cudadiff preset=outdoor output=passthrough attach-roi=false gap=1 message-interval=1000000000 backend=cpu !'
 
 

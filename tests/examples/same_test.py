@@ -65,7 +65,7 @@ class Same(unittest.TestCase):
 
     @classmethod
     def run_service(cls):
-        """The events of the clip as a camera that plays once, and the number of its frames."""
+        """The events of the clip, played once like a camera, and the number of its frames."""
         sys.path.insert(0, str(EXAMPLES / "motion-alarm-service"))
         import camera
         import config

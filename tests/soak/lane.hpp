@@ -50,10 +50,10 @@ class Lane {
   Report& report() { return report_; }
   /// The state of each element on a separate line, for a message. May be called in any thread.
   std::string states() const { return states_of(pipeline()); }
-  /// How often GStreamer left the sink of a playing pipeline in PAUSED, so that the state had to be set again
+  /// How many times GStreamer left the sink of a playing pipeline in PAUSED, so that the state had to be set again
   /// (UPSTREAM.md).
   int times_freed() const { return times_freed_; }
-  /// How often a capsfilter warned because a flush prevented it from getting new caps (UPSTREAM.md).
+  /// How many times a capsfilter warned because a flush prevented it from getting new caps (UPSTREAM.md).
   int late_caps() const { return late_caps_; }
   /// Plays and disturbs the pipeline until `stop` becomes true or this many actions are done, and stops it.
   void run(const std::atomic<bool>& stop, long actions);

@@ -117,7 +117,7 @@ void compare_with_twins(const Lanes& lanes, const Arguments& arguments) {
     soak::Report& report = lane->report();
     if (arguments.options.twin)
       std::printf("pipeline %d, %s: %s\n", report.number(), report.name().c_str(),
-                  report.failures() ? ("fails, too: " + report.first_failure()).c_str() : "does not fail");
+                  report.failures() ? ("also fails: " + report.first_failure()).c_str() : "does not fail");
     else if (report.failures())
       failed += (failed.empty() ? "" : ",") + std::to_string(report.number());
   }
