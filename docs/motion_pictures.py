@@ -20,7 +20,7 @@ import motion_quality  # noqa: E402
 import motion_scenes  # noqa: E402
 
 SIZE = 192, 144  # of a panel
-# Those that are shown.
+# The frame of each scene that is shown.
 FRAMES = {'shake': 150, 'trees': 150, 'cloud': 128, 'light': 151, 'dark': 150, 'shadows': 150, 'compression': 150}
 
 

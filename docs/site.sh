@@ -16,7 +16,8 @@ files=$(git -c safe.directory="$root" -C "$root" ls-files 2>/dev/null) ||
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The pages lie as in the tree, with the files that they show or link to; nothing that would hide an index.html.
+# Copies the pages and the files that they show or link to, as they lie in the tree, but nothing that would hide an
+# index.html.
 mkdir "$work/pages"
 mapfile -t copied < <(grep -E -e '\.md$|^docs/.*\.(png|svg|css)$|^LICENSE$|^gst/packaging/' \
   -e '^(examples|gst/meta)/.*\.(py|sh|c|cpp|hpp|h|toml|service|yaml|txt)$' <<<"$files" |

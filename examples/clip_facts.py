@@ -49,7 +49,7 @@ class Facts:
     unheard: str = ""
     rate: Optional[float] = None  # frames per second, as the container says
     setup: str = ""  # data that sets up a decoder (codec_data), if the container has it
-    length: Optional[float] = None  # in seconds, or None: some containers declare no length, and GStreamer knows none
+    length: Optional[float] = None  # in seconds, as GStreamer finds it; None if it finds none
 
     @property
     def played(self):

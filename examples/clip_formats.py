@@ -8,7 +8,7 @@ import gi
 gi.require_version("GstPbutils", "1.0")
 from gi.repository import GstPbutils  # noqa: E402
 
-FORMATS = {**clip_facts.PLAYED, **clip_facts.KEPT}  # recordings use these, too; clip_facts.OLD can also be cut
+FORMATS = {**clip_facts.PLAYED, **clip_facts.KEPT}  # the formats of recordings; clip_facts.OLD can also be cut
 MATROSKA = "matroskamux"  # supports sound that the container of a codec does not, such as G.711 and PCM
 
 

@@ -230,8 +230,8 @@ class Writer:
 
 
 def write(samples, facts, stream, muxer=None):
-    """Writes samples (see Reader.samples()) to an open file, with the muxer of the codec or another one. Returns the
-    result of Writer.finish()."""
+    """Writes samples (see Reader.samples()) to an open file, with this muxer or the usual one of the codec. Returns
+    the result of Writer.finish()."""
     with Writer(facts, stream, muxer) as writer:
         for number, sample in samples:
             writer.add(number, sample)

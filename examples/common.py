@@ -45,7 +45,7 @@ CAMERA_EVENTS = ("light", "scene", "moves", "moved")
 # Sound is not decoded, and a file without video is an error.
 DECODER = "uridecodebin caps=video/x-raw(ANY) expose-all-streams=false"
 HIDDEN = ".cudavision-"  # start of the names of unfinished files
-MASK = os.umask(0)  # the umask. To read it, os.umask() must set it, which would disturb threads that start later.
+MASK = os.umask(0)  # the umask; os.umask() can only read it by setting it, which would disturb later threads
 os.umask(MASK)
 
 

@@ -21,7 +21,7 @@ def differs(first, other):
         return f"{two.codec} instead of {one.codec}"
     if (one.width, one.height) != (two.width, two.height):
         return f"{two.width}×{two.height} instead of {one.width}×{one.height}"
-    return "" if one.setup == two.setup else "its decoder is set up in another way"
+    return "" if one.setup == two.setup else "its decoder settings differ"
 
 
 def parts_of(rows, folder):

@@ -112,7 +112,7 @@ class Stream:
             self.pending.append(time)
 
     def is_empty(self, buffer):
-        """Whether a sample contains no frame. A sample whose picture cannot be found may be damaged, and counts."""
+        """Whether a sample contains no frame. A sample whose picture cannot be found may be damaged, so it counts."""
         size = buffer.get_size()
         if size >= self.least_size:
             return False

@@ -131,7 +131,7 @@ class Input:
         running.remove(self)
         running or loop.quit()
 
-def on_signal():  # called once: a second Ctrl-C stops the process at once
+def on_signal():  # called once: a second Ctrl-C stops the process immediately
     for each in list(running):
         each.drain()
 
@@ -144,7 +144,7 @@ def run():
     part.add_options(parser)
     options = parser.parse_intermixed_args()
     chosen, arguments = part.of_options(parser, options), options.input
-    for number in (signal.SIGINT, signal.SIGTERM):  # before the loop runs, a signal ends the program at once
+    for number in (signal.SIGINT, signal.SIGTERM):  # before the loop runs, a signal ends the program immediately
         signal.signal(number, signal.SIG_DFL)
     diff = common.parse("cudadiff name=diff ! fakesink").get_by_name("diff")
     properties.extend(filter(re.compile("[-a-z]+=").match, arguments))

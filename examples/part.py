@@ -18,7 +18,7 @@ from common import GLib, Gst
 
 FORMS = "frames (250), seconds (10.0 or 10s) or hh:mm:ss (00:00:10.5)"
 RATES = "frames per second above 0, up to 1000, such as 25, 12.5 or 30000/1001"
-# Containers print times in milliseconds, so a time means the frame whose rounded time it is.
+# Times are often rounded to milliseconds, so a time means the frame whose rounded time it is.
 ROUNDED = Gst.MSECOND // 2
 # Demuxers that give the same times with and without a seek. avidemux does not, if there are B frames.
 INDEXED = "qtdemux", "matroskademux"
@@ -184,7 +184,7 @@ def is_raw(pad):
 
 def give_times(pad, rate):
     """Gives frames at a sink pad the times of a clip with this frame rate, if they have none or come from a file
-    without a container. There, GStreamer gives times to H.265, but always for 25 frames per second."""
+    without a container. In such files, GStreamer gives H.265 times, but always for 25 frames per second."""
     start, count, raw, passing = 0, 0, None, False  # start: the time of a frame; count: the number of frames since then
 
     def on_buffer(pad, info):

@@ -26,7 +26,8 @@ LISTED = 5  # files or holes that a sentence names
 @dataclass
 class Segment:
     """A file. `clock` is the clock time of its beginning with a zone, or None; `named` is the information in its name.
-    Without facts, `fault` says why it cannot be read. `length` is in seconds as its container says, or None."""
+    Without facts, `fault` says why it cannot be read. `length` is the length in seconds that its container declares, or
+    None."""
     path: str
     facts: Optional[clip_facts.Facts] = None
     fault: str = ""

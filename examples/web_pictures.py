@@ -2,7 +2,7 @@
 """Reads pictures of HTTP cameras in a uridecodebin: Motion JPEG, and snapshot URLs, which answer each request with one
 JPEG.
 
-    http source ─┬─ multipart ─→ multipartdemux ─→ …    the first picture passes at once: no other pad is awaited
+    http source ─┬─ multipart ─→ multipartdemux ─→ …    the first picture passes immediately: no other pad is awaited
                  ├─ a JPEG ────→ one buffer ───→ …      and the source restarts for the next one
                  └─ anything else passes
 
@@ -15,7 +15,7 @@ import common
 from common import Gst
 
 PICTURES = b"\xff\xd8\xff", b"\x89PNG"  # the first bytes of JPEG and PNG
-NEXT, MOST = b"\xff\xd9\xff\xd8", 1  # one JPEG ends and another one begins; an answer with more of these never ends
+NEXT, MOST = b"\xff\xd9\xff\xd8", 1  # one JPEG ends and another one begins; after more of these, the answer never ends
 LARGEST = 64 * 2**20  # maximum number of bytes of a picture
 EVERY = 1.0  # seconds between two requests
 

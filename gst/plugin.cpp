@@ -18,7 +18,7 @@ static gboolean plugin_init(GstPlugin* plugin) {
 }
 
 /// The version of GStreamer, followed by the version of the plugin: gst-inspect-1.0 --exists does not find plugins
-/// whose version is below that of GStreamer.
+/// whose version is below GStreamer's.
 static const gchar* version() {
   static gchar text[64];
   guint major, minor, micro, nano;

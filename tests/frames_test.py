@@ -515,7 +515,7 @@ class Errors(unittest.TestCase):
             (ValueError, "the array of plane 0 is at address 0", Nowhere(luma), chroma),
         ):
             self.refused(kind, pattern, maker, *arrays)
-        self.refused(ValueError, "a time is nanoseconds", maker, luma, chroma, pts=-1)
+        self.refused(ValueError, "a time is 0 or more nanoseconds", maker, luma, chroma, pts=-1)
         self.assertEqual(maker.made, 0)
         self.assertEqual(maker(luma, chroma).get_size(), 48)
 

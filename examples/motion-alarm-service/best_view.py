@@ -53,7 +53,7 @@ class BestView:
 
     def __init__(self, send, clock=time.monotonic):
         self.send, self.clock = send, clock
-        # sent: the score of the last one; waiting: a better one.
+        # sent: the score of the last snapshot; waiting: a better picture.
         self.on, self.sent, self.when, self.waiting = False, 0.0, 0.0, None
 
     def begin(self):

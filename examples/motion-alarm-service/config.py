@@ -90,7 +90,7 @@ class Camera:
     uri: str = dataclasses.field(metadata=ENVIRONMENT)  # as for motion_alarm.py: a URI, /dev/video0, a file, `test`
     title: str = ""  # the displayed name; topics and labels use the key of the table
     wall: bool = True  # whether it has a place on the wall
-    # Whether motion is recorded as in [recording], or the names of the zones whose visits are.
+    # Whether motion is recorded as in [recording], or the names of the zones whose visits are recorded.
     recording: bool | list = False
     watch: bool = False  # whether the picture is watched for CONDITIONS
     # At least this many frames per second of a live camera are analysed, if it sends as many; 0: all. See sampling.py.
@@ -110,7 +110,7 @@ class Camera:
 
     @property
     def recorded_zones(self) -> list[str]:
-        """The names of the zones whose visits are recorded; empty if motion is recorded, or nothing."""
+        """The names of the zones whose visits are recorded; empty if motion or nothing is recorded."""
         return self.recording if isinstance(self.recording, list) else []
 
 

@@ -21,7 +21,7 @@ class Collector:
     def collect(self):
         for kind, name, text, value in (
             (CounterMetricFamily, "frames", "Frames that cudadiff has analysed.", lambda camera: camera.frames),
-            (GaugeMetricFamily, "fps", "Frames per second in the last second.", lambda camera: camera.fps),
+            (GaugeMetricFamily, "fps", "Frames in the last second.", lambda camera: camera.fps),
             (GaugeMetricFamily, "up", "Whether frames arrive.", lambda camera: camera.up),
             (GaugeMetricFamily, "motion", "Whether there is motion.", lambda camera: camera.motion),
             (

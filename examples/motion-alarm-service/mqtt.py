@@ -4,7 +4,7 @@
 States (retained) and events (not retained) are sent differently:
 - States have QoS 0, and all of them are published again after each connection. With QoS 1, paho would later repeat
   messages that were in flight when the connection broke, so old states would follow the current ones.
-- Events have QoS 1. Up to 1000 of them wait while there is no connection; further ones are dropped.
+- Events have QoS 1. Up to 1000 of them wait while there is no connection; more are dropped.
 A separate thread makes the snapshots and sends them one after the other. A slow connection causes fewer snapshots, not
 later ones."""
 

@@ -9,8 +9,8 @@
 A clip begins at the last key frame that is at least `before` seconds before the motion. It ends `after` seconds after
 the last frame with motion, but not before cudadiff reports the end, which is `gap` later. Motion that begins again
 before this end goes into the same clip. A clip longer than `longest` continues in another clip, at a key frame. No
-frame between them is missing or duplicated. The same applies to visits of zones. Several may go on at a time, and their
-end is reported up to `track-hold` later.
+frame between them is missing or duplicated. The same applies to visits of zones. Several may overlap, and their end is
+reported up to `track-hold` later.
 
 Unfinished clips can be played up to their last second, because MP4 is written in fragments. A file that a killed
 service leaves (NAME.part) therefore becomes a clip when the service restarts."""
@@ -83,7 +83,7 @@ class Ring:
         self.size = 0
 
     def since(self, pts) -> list[Frame]:
-        """The frames from the last key frame at or before `pts` on; without one, from the first key frame on."""
+        """The frames starting with the last key frame at or before `pts`; without one, with the first key frame."""
         late = [index for index, group in enumerate(self.groups) if group[0].pts <= pts]
         return [frame for group in list(self.groups)[late[-1] if late else 0 :] for frame in group]
 
@@ -317,8 +317,8 @@ class Recorder:
         self.folder = Folder(os.path.join(settings.folder, name), name, int(settings.size * 2**30), settings.days)
         self.ring = Ring(int(settings.before * Gst.SECOND) + DECODES)
         self.lock = threading.RLock()
-        self.going, self.until = set(), 0  # the motion or the visits that go on; the timestamp at which a clip ends
-        self.motions = []  # the motions of the current or the last clip; the last one may go on
+        self.going, self.until = set(), 0  # the motion or the visits in progress; the timestamp at which a clip ends
+        self.motions = []  # the motions of the current or the last clip; the last of them may continue
         self.clip, self.clips = None, []  # the clip that gets frames, and all unfinished clips
         self.problem = ""  # why nothing is recorded
         self.written_clips = self.failures = 0

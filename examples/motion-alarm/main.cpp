@@ -171,7 +171,7 @@ class Alarm {
     }
     running_ = inputs_.size();
     for (const auto& input : inputs_) input->start();
-    // Before the loop runs, a signal ends the program at once.
+    // Before the loop runs, a signal ends the program immediately.
     for (int signal : {SIGINT, SIGTERM})
       g_unix_signal_add(
           signal, [](gpointer self) { return static_cast<Alarm*>(self)->on_signal(); }, this);

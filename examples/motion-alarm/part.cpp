@@ -10,7 +10,7 @@
 
 namespace {
 
-/// Containers print times in milliseconds, so a time means the frame whose rounded time it is.
+/// Times are often rounded to milliseconds, so a time means the frame whose rounded time it is.
 constexpr GstClockTimeDiff rounded = GST_MSECOND / 2;
 /// This close to the start, decoding is faster than a seek.
 constexpr GstClockTimeDiff near = 2 * GST_SECOND;
@@ -227,7 +227,7 @@ struct Gate::State {
 namespace {
 
 /// Gives frames the times of a clip with a frame rate, if they have none or come from a file without a container.
-/// There, GStreamer gives times to H.265, but always for 25 frames per second.
+/// In such files, GStreamer gives H.265 times, but always for 25 frames per second.
 class Times {
  public:
   explicit Times(const Rate& rate) : rate_(rate) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Pictures of HTTP cameras in a uridecodebin: Motion JPEG, and snapshot URLs, which answer each request with one JPEG.
 //
-//     http source ─┬─ multipart ─→ multipartdemux ─→ …    the first picture passes at once: no other pad is awaited
+//     http source ─┬─ multipart ─→ multipartdemux ─→ …    the first picture passes immediately: no other pad is awaited
 //                  ├─ a JPEG ────→ one buffer ───→ …      and the source restarts for the next one
 //                  └─ anything else passes
 //

@@ -6,9 +6,9 @@
                      │      └── messages ───┴→ Findings, frames.csv, motion.jsonl
                      └→ (a clip that browsers do not play) encoder → video
 
-The elements after each queue run in their own thread, so messages of cudahistogram may be ahead of those of cudadiff.
-Data that grow with the length of the clip are written to files at once. All times are stream times in seconds, and all
-boxes are x, y, width, height in pixels of the clip's picture.
+The elements after each queue run in their own thread, so cudahistogram's messages may precede cudadiff's. Data that
+grow with the length of the clip are written to files immediately. All times are stream times in seconds, and all boxes
+are x, y, width, height in pixels of the clip's picture.
 """
 import collections
 import dataclasses

@@ -47,8 +47,8 @@ class Chunk:
 
 class Recorder:
     """Collects samples in chronological order, and writes chunks to an unnamed file in `folder`. Samples of one kind
-    may be later than others, so the last two chunks are open. Times are stream times in seconds. Several threads may
-    use it. It also counts how often each cell of the mask moved: `heat`, an array with the shape of a mask."""
+    may arrive later than others, so the last two chunks are open. Times are stream times in seconds. Several threads
+    may use it. It also counts how many times each cell of the mask moved: `heat`, an array with the shape of a mask."""
 
     def __init__(self, folder):
         self.file, self.index, self.open, self.heat = tempfile.TemporaryFile(dir=folder), [], {}, None

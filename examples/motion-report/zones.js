@@ -112,7 +112,7 @@ const makeZoneEditor = (overlay, group, [width, height], element, textSize) => {
   });
   element("zone-copy").addEventListener("click", () => {
     element("zone-text").select();
-    document.execCommand("copy");  // works even without access to the clipboard, as in a page from a disk
+    document.execCommand("copy");  // works even without access to the clipboard, as on a page opened from a disk
   });
   show();
 

@@ -3,8 +3,8 @@
 """Analyses many clips in one process, which opens GStreamer and the GPU once. It uses only the messages of
 cudahistogram and cudadiff; frames stay where the decoder writes them.
 
-Reads requests from stdin and writes results to stdout, each as a line of JSON, until stdin ends. Each request starts at
-once, in parallel with earlier ones, so the writer of the requests decides how many run at a time.
+Reads requests from stdin and writes results to stdout, each as a line of JSON, until stdin ends. Each request starts
+immediately, in parallel with earlier ones, so the writer of the requests decides how many run at a time.
   request   number (repeated in the result), uri (null: two synthetic frames, which try the settings), track (the
             number of a video track; 1 if it is missing), settings
             {property of cudadiff: value}, backend, timeout (seconds), threads (of a decoder on the CPU; 0: the decoder

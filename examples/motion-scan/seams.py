@@ -54,9 +54,9 @@ class Seams:
 
 @dataclass
 class Chain:
-    """Rows of consecutive files that become one row. `row` is the last one, `unit` the height of its pictures, `begin`
-    the start of its file, `place` the start of the file of the first one, both in seconds of the recording. `values`
-    are the changed values of the first row. `key` is the key in Seams.changes."""
+    """Rows of consecutive files that become one row. `row` is the last of them, `unit` the height of its pictures,
+    `begin` the start of its file, `place` the start of the file of the first one, both in seconds of the recording.
+    `values` are the changed values of the first row. `key` is the key in Seams.changes."""
     key: tuple
     row: dict
     unit: int

@@ -51,7 +51,7 @@ inline bool cuda_fails_size(const FormatInfo& format, int width, int height) {
 #if CUDAVISION_CUDA
 
 /// Checks that this build works with the installed library. A build without streams would not wait for the work of
-/// elements of 1.24. Errors: resource.
+/// GStreamer 1.24's elements. Errors: resource.
 inline Status check_running_library() {
   if (CUDAVISION_CUDA_STREAMS || running_minor() < 24) return {};
   return Status::resource(

@@ -106,7 +106,7 @@ std::vector<Property<ElementBackend::Settings>> ElementBackend::new_properties()
       Property<Settings>::count(
           "async-depth", "Async depth", &Settings::async_depth, 0, max_async_depth,
           "Number of frames that wait in the element while the GPU copies and computes later frames, {}; each adds "
-          "the duration of a frame to the latency. Frames that need not wait are pushed at once"),
+          "the duration of a frame to the latency. Frames that need not wait are pushed immediately"),
   };
 }
 

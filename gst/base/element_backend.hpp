@@ -88,10 +88,10 @@ class ElementBackend {
   }
   /// Posts an error, and returns GST_FLOW_ERROR.
   GstFlowReturn failed(const Status& status) const;
-  /// To be called if no caps can be negotiated. Posts an error, once between READY and NULL, if the reason is that the
+  /// Call this if no caps can be negotiated. Posts an error, once between READY and NULL, if the reason is that the
   /// peer of `src` accepts only CUDA memory, and this element works without CUDA.
   void check_memory_of_peer(GstPad* src);
-  /// To be called with the caps negotiated at a pad. Logs at level INFO, once per pad between READY and NULL, if frames
+  /// Call this with the caps negotiated at a pad. Logs at level INFO, once per pad between READY and NULL, if frames
   /// are copied across the bus there although both sides could use CUDA memory.
   void note_copies(GstPad* pad, GstCaps* caps);
 

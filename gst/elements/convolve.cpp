@@ -92,7 +92,7 @@ struct Convolve : PictureFilter {
   }
 
  private:
-  /// Whether preset=custom is set without weights. The kernel is then the identity, for which sides and anchor have no
+  /// Whether preset=custom is set without weights. The kernel is then the identity, so the sides and the anchor have no
   /// effect.
   static bool has_no_weights(const Settings& settings) {
     return settings.preset == convolve::Preset::custom && settings.list.values.empty();

@@ -161,8 +161,9 @@ struct DiffElement {
         Row::choice("shadows", "Shadows", &Settings::drop_shadows,
                     enum_from_table("GstCudaDiffShadows", shadow_choices),
                     "Whether pixels in shadow have changed, if reference is background, mog2 or median"),
-        Row::number("shadow-threshold", "Shadow threshold", &Settings::shadow_threshold, 0, 1,
-                    "Least brightness of a shadow, as share of the brightness of the background, {}, if shadows=drop"),
+        Row::number(
+            "shadow-threshold", "Shadow threshold", &Settings::shadow_threshold, 0, 1,
+            "Lowest brightness of a shadow, as a share of the brightness of the background, {}, if shadows=drop"),
         Row::number("light-change-ratio", "Light change ratio", &Settings::light_change_ratio, 0, 1,
                     "Share of pixels that change at once if light is switched or the scene cuts: no motion, and the "
                     "reference restarts; 0 is off, {}"),
@@ -180,13 +181,13 @@ struct DiffElement {
                    "Width and height of the cells in which changed pixels are counted, in pixels: 4 to 1024 (less "
                    "counts as 4), or 0, which follows the size of the frame"),
         Row::number("cell-threshold", "Cell threshold", &Settings::cell_threshold, 0, 1,
-                    "Share of changed pixels from which a cell moves, {}"),
+                    "Smallest share of changed pixels in a moving cell, {}"),
         Row::count("min-area", "Least area", &Settings::min_area, 1, G_MAXINT,
                    "Size of the smallest region that counts, in cells"),
         Row::count(
             "max-area", "Largest area", &Settings::max_area, 1, G_MAXINT,
-            "Size of the largest region that counts, in cells; larger objects do not count where they enter and leave "
-            "either"),
+            "Size of the largest region that counts, in cells; larger objects do not count even where they enter and "
+            "leave"),
         Row::count("region-distance", "Region distance", &Settings::region_distance, 1, diff::max_region_distance,
                    "Moving cells are one region if fewer cells than this lie between them, {}; 1 links cells that "
                    "touch"),

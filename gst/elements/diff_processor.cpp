@@ -264,7 +264,7 @@ class DiffProcessor : public Processor {
     bool restarts = false;  ///< the stream was interrupted for too long: nothing before this frame counts
   };
 
-  /// Whether objects decide what the background learns. Only then must the results of a frame be known soon.
+  /// Whether objects decide what the background learns. Otherwise, the results of a frame need not be known soon.
   bool steers() const { return objects_.on() && is_adaptive(settings_); }
 
   /// What may be learned from a frame. Only frames of its run decide this.

@@ -39,7 +39,7 @@ class Block {
 
   guint8* data() const { return mapped_ ? map_.data : nullptr; }
   GstMemory* memory() const { return memory_.get(); }
-  /// To be called when the backend has finished writing.
+  /// Call this when the backend has finished writing.
   void unmap() {
     if (!memory_ || !std::exchange(mapped_, false)) return;  // without a memory: this object was moved from
     gst_memory_unmap(memory_.get(), &map_);
@@ -63,8 +63,8 @@ Status no_memory(gsize bytes) {
   return Status::resource("there is no memory for a summed-area table of " + std::to_string(bytes) + " bytes");
 }
 
-/// Memories of one size for results that are pushed with buffers. Large memories take long to allocate, so a memory is
-/// reused when nobody else holds it. For one thread. Memories may outlive this object.
+/// Memories of one size for results that are pushed with buffers. Allocating a large memory takes a long time, so a
+/// memory is reused when nobody else holds it. For one thread. Memories may outlive this object.
 class Recycler {
  public:
   /// `allocate` returns (transfer full) a new memory, or nullptr.

@@ -148,7 +148,7 @@ Result<Maker::Made> CudaMaker::copy(const Image& arrays, Sources* sources, int m
                      "cannot copy an array");
     }
   }
-  // Also after an error: copies of the first planes may still be running.
+  // This is also necessary after an error: copies of the first planes may still be running.
   primary_.after_work_of(stream_.handle(), unref_sources, sources->ref());
   if (status.ok()) status = finish(buffer, milliseconds);
   if (status.ok()) return Made{buffer, true};

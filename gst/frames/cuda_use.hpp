@@ -36,7 +36,7 @@ class CudaUse {
   virtual int device_id() const = 0;
   /// The address for kernels of the primary context. Errors: resource, if they cannot access this memory.
   virtual Result<void*> address(void* mapped) const = 0;
-  /// To be called before consumers write to the memory.
+  /// Call this before consumers write to the memory.
   virtual void mark_written() = 0;
 
   /// See cudavision_owner_wait() and cudavision_owner_hand_back(). Errors: resource, late.

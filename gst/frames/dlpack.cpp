@@ -54,9 +54,9 @@ void wait_for_deletions() {
 
 }  // namespace
 
-/// Python libraries give arrays back under the interpreter's lock, and a thread may have to wait long for this lock. A
-/// streaming thread, and the thread that drops references for all elements, must not wait. So unless the current thread
-/// holds the lock, another thread deletes the sources.
+/// Python libraries give arrays back under the interpreter's lock, and a thread may have to wait a long time for this
+/// lock. A streaming thread, and the thread that drops references for all elements, must not wait. So unless the
+/// current thread holds the lock, another thread deletes the sources.
 void Sources::end() {
   const CudavisionPython* interpreter = python.load();
   if (!interpreter || interpreter->holds_gil()) {

@@ -66,7 +66,7 @@ using CudavisionOwner = cudavision::frames::Owner;
 using CudavisionMaker = cudavision::frames::Maker;
 
 CUDAVISION_FRAMES_API int cudavision_frames_abi();
-/// To be called once, before any other function, and with nullptr when the interpreter ends. After that, references to
+/// Call this once, before any other function, and with nullptr when the interpreter ends. After that, references to
 /// objects are not dropped.
 CUDAVISION_FRAMES_API void cudavision_frames_python(const CudavisionPython* functions);
 

@@ -14,7 +14,7 @@ build=$(realpath -m "${BUILD_DIR:-$root/build-wheel}")
 install_for_build python3-venv
 cuda=$(cuda_option)
 
-# Debian's own Python: the wheel is for it. The builder comes from PyPI into a separate environment.
+# The wheel is for Debian's own Python. The builder comes from PyPI into a separate environment.
 if [[ ! -x $build-venv/bin/pyproject-build ]]; then
   /usr/bin/python3 -m venv "$build-venv"
   "$build-venv/bin/pip" install --quiet build

@@ -148,7 +148,7 @@ inline Matrices matrices_of(const Target& target) {
 /// Lays pixel s over pixel d. Both hold samples of the output; s[3] is the pad's own alpha in steps of the output's
 /// alpha. k: the key's weight. Channels: channels of the output, 1 for gray, 3 for colours, 4 with alpha. With
 /// Matrices::equal, the colours of a pixel whose alpha becomes 0 are undefined. to_rgb: the factors from the colours of
-/// s to R', G', B'; the constants are those of the target.
+/// s to R', G', B'; the constants belong to the target.
 template <Operator Op, int Channels, Matrices Known = Matrices::any>
 CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& layer, float k, const Matrix& to_rgb,
                                              const float (&s)[4], float (&d)[4]) {

@@ -69,7 +69,7 @@ class CpuComposer final : public Composer {
     if (packed_422_of_odd(tile.width)) return false;
     const auto [lowest, hidden] = find_lowest(layers, tile);
     bool more = true;
-    std::size_t phases = layers.size();  // index of the layer from which on chroma is composed by phases
+    std::size_t phases = layers.size();  // index of the first layer whose chroma is composed by phases
     for (std::size_t l = lowest; l < layers.size(); ++l) {
       if (intersection(layers[l].visible, tile).empty()) continue;
       if (in_place_[l] == InPlace::phases) phases = std::min(phases, l);

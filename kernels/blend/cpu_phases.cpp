@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A chroma sample covers 2 × 2 pixels (Y42B: 2 × 1). If the chroma samples of a layer do not coincide with those of the
-// output, these pixels show different samples of the layer. The result is the mean of the four results:
+// A chroma sample covers 2 × 2 pixels (Y42B: 2 × 1). If the chroma samples of a layer do not coincide with the
+// output's, these pixels show different samples of the layer. The result is the mean of the four results:
 //
 //     output          layer at x 1, y 1            phases of one chroma sample of the output
 //     ┌───┬───┐       ┌───╎───┬                    [0][0]: shows layer sample a   [0][1]: b
@@ -16,7 +16,7 @@
 //               are stored
 //
 // Each phase is the integer that lay_pixel() computes for that pixel, and the mean of four integers is exact in
-// float32, so the bits equal those of the general path (cpu_rows.cpp).
+// float32, so the results have the same bits as the general path (cpu_rows.cpp).
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")  // vectorised
 #endif

@@ -215,7 +215,7 @@ struct Area {
 };
 
 /// Means of Side × Side whole units (1 × 1: the unit itself). Side 0: means of all units that a step covers. After
-/// rounding to 8 bits, results equal those of the float32 sums of Area and Linear: see box_side().
+/// rounding to 8 bits, results equal the float32 sums of Area and Linear: see box_side().
 template <int Side>
 struct Box {
   struct Across {

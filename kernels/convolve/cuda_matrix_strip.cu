@@ -107,7 +107,8 @@ struct StripSums {
     for (int c = 0; c < C; ++c) before[c] = cuda::warp_uniform(job.before[min(c + skips_first, C - 1)]);
   }
 
-  /// Loads a row of samples. `from`: the lane's four pixels of segment g; those of segment g + 8 are 64 pixels further.
+  /// Loads a row of samples. `from`: the lane's four pixels of segment g; the pixels of segment g + 8 are 64 pixels to
+  /// the right.
   __device__ __forceinline__ static void load(const unsigned char* from, std::uint32_t (&words)[2][C]) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) load_shared<4 * C>(from + 64 * C * h, words[h]);

@@ -218,7 +218,7 @@ __device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& 
   if (first) mask |= view.own & ~view.filtered;
   const bool words = mask == (1 << C) - 1 && (C == 4 ? job.stores_16 : job.stores_4);
   const int x0 = max(view.x0, whole.x), x1 = min(view.x1, whole.x + whole.width);
-  // These stay in registers, because parameters of one of several sets take long to load.
+  // These stay in registers, because parameters of one of several sets are slow to load.
   const int y0 = cuda::warp_uniform(words ? max(view.y0, whole.y) : INT_MAX),
             y1 = cuda::warp_uniform(min(view.y1, whole.y + whole.height));
   const int end = cuda::warp_uniform(view.y1), absolute = cuda::warp_uniform(int(job.absolute));

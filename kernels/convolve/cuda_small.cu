@@ -108,7 +108,7 @@ __device__ __forceinline__ void load_inside(const SmallJob& job, int x, const in
 }
 
 /// Loads the rows of samples of the lanes at the sides of the frame (not `inside`). The whole warp loads the rows of
-/// each such lane, because a single lane would take long. `words`: the warp's shared memory.
+/// each such lane, because a single lane would take a long time. `words`: the warp's shared memory.
 template <int C, int rows>
 __device__ __forceinline__ void load_edges(const SetView& view, int x, bool inside, const int* row_index,
                                            std::uint32_t* words, std::uint32_t (&raw)[rows][row_words<C>]) {
@@ -222,7 +222,7 @@ __device__ __forceinline__ void store_whole(const SetView& view, int x, int y, s
   }
 }
 
-/// Writes those of the R rows of a lane's results that are inside the region.
+/// Of the R rows of a lane's results, writes the rows inside the region.
 template <int C, int R>
 __device__ __forceinline__ void store_partly(const SmallJob& job, int x, int y,
                                              const std::uint32_t (&out)[R][quad_words<C>]) {

@@ -15,7 +15,7 @@
 namespace cudavision::convolve {
 namespace {
 
-/// Copies those of the 16 bytes at byte `byte` of row `row` that are inside the row; row −1: 16 border values.
+/// Of the 16 bytes at byte `byte` of row `row`, copies the bytes inside the row; row −1: 16 border values.
 static __device__ __noinline__ void copy_unit(const MatrixJob& job, unsigned char* to, int row, int byte) {
   const SetView& view = job.view;
   const unsigned char* const from = view.src + row * view.src_pitch;

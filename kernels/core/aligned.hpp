@@ -22,7 +22,7 @@ class AlignedPicture {
   /// samples if needed, and fills the padding of packed 4:2:2. Errors: resource.
   Result<Image> write(const Image& image);
   Status finish(const Image& image, Queue queue);
-  /// A picture in this memory, in addition to those of read() and write(). Errors: resource.
+  /// A picture in this memory, in addition to the pictures of read() and write(). Errors: resource.
   Result<Image> allocate(const Geometry& geometry);
 
  private:

@@ -7,7 +7,7 @@
 //   row of the picture   begin                  inside the row, aligned …           … the strips and their windows
 //
 //   copying: Thread i copies row i / per_row of each group. It copies unit i % per_row and then every per_row-th unit.
-//            Units are numbered from the first strip on; the left end of the window has the last numbers. So most
+//            Units are numbered starting at the first strip; the left end of the window has the last numbers. So most
 //            requests are for whole cache lines (128 bytes).
 //   sides:   Samples outside the row, and samples that no whole unit holds. They are filled in when the group has
 //            arrived. A map, made once, gives for each of these samples its column in the tile, its byte in the row, or

@@ -29,7 +29,7 @@ struct Refining {
   cv::Mat& whole;
   const MaskBytes bytes;  ///< of `whole`
   /// For each voting block, row by row, and each pixel of the block in the middle: nearness across times nearness down.
-  /// The values are the same for all blocks; those of small blocks are repeated.
+  /// The values are the same for all blocks; values of small blocks are repeated.
   float near[side * side][most_pixels];
 
   int pixels() const { return 1 << 2 * job.log2_scale; }  ///< pixels of a block

@@ -58,7 +58,7 @@ struct StripWork : StripSource<channels, N> {
     for (std::int32_t one : sums) total += std::uint64_t(one);
     return total;
   }
-  /// The differences beginning at pixel (x, y); those of pixels that are not counted become 0.
+  /// The differences beginning at pixel (x, y); differences of pixels that are not counted become 0.
   CUDAVISION_INLINE Int unmasked_of(Int differences, int x, int y) const {
     std::int32_t each[N];
     differences.store(each);

@@ -85,8 +85,8 @@ struct Share {
     luma += looks.luma, luma_squares += looks.luma * looks.luma;
     cb += looks.cb, cr += looks.cr;
   }
-  /// Adds those of the 4 pixels beginning at (x, y) whose bit is set. Their luma is an aligned word of bytes. Loads are
-  /// unconditional, so that the loads of several rows overlap.
+  /// Of the 4 pixels beginning at (x, y), adds the pixels whose bit is set. Their luma is an aligned word of bytes.
+  /// Loads are unconditional, so that the loads of several rows overlap.
   __device__ __forceinline__ void add_word(const LooksArguments& p, int x, int y, std::uint32_t bits) {
     const LooksJob& job = p.job;
     const std::uint32_t which = (bits * 0x00204081u & 0x01010101u) * 0xff;  // byte k: bit k

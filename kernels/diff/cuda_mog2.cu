@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(tuning.mixture_threads, tuning.mixture_blocks[
   update_row<T, C>(job, foreground, pitch, state, blockIdx.y);
 }
 
-/// The grid has fewer blocks than rows, because nearly all launches end at once. A loop in update() would cost 8
+/// The grid has fewer blocks than rows, because nearly all launches end immediately. A loop in update() would cost 8
 /// registers.
 template <typename T, int C>
 __global__ void __launch_bounds__(tuning.mixture_threads)

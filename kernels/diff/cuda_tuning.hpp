@@ -12,7 +12,8 @@ struct Tuning {
   int tile_rows = 16;  // sweep: 8 16
   /// The bytes of plane 0 in the row of a lane. Formats with 2 or more channels have fixed sizes: see strip_pixels() in
   /// cuda_schedule.hpp. H200, GRAY8 with mask: 27.8 µs at 7680 × 4320 and 4.1 µs at 1920 × 1080 with 16 bytes. With 64
-  /// bytes, and one kernel for all outputs: 33.4 µs and 7.8 µs, because fetching its 5600 instructions takes long.
+  /// bytes, and one kernel for all outputs: 33.4 µs and 7.8 µs, because fetching its 5600 instructions takes a long
+  /// time.
   int strip_bytes = 16;
   /// The rows of a lane if a format has one plane and the row of a lane has 16 bytes. H200, mask of RGBA at 7680 ×
   /// 4320: 109 µs with 1, 88 with 2, 91 with 4; at 1920 × 1080 10.4, 9.3 and 11.1 µs.
@@ -36,7 +37,7 @@ struct Tuning {
   /// allow, because threads wait for memory. Same input, one channel: no difference between 18 and 20. Three channels
   /// at 3840 × 2160: no difference between 10, 12 and 14.
   int mixture_blocks[2] = {18, 12};
-  /// The number of rows of blocks that restart the mixtures. Not measured: nearly all launches end at once.
+  /// The number of rows of blocks that restart the mixtures. Not measured: nearly all launches end immediately.
   int mixture_restart_rows = 128;
 
   // ---- The adaptive background (cuda_adaptive_light.cu, cuda_adaptive_change.cu)

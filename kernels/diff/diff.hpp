@@ -58,7 +58,7 @@ enum class Looks : std::uint8_t {
   all,      ///< positions, and all looks of cells that move
 };
 
-/// The defaults are those of cudadiff, except for `looks`.
+/// The defaults are cudadiff's, except for `looks`.
 struct Params {
   Reference reference = Reference::previous;
   int interval = 1;  ///< for Reference::previous: 1–64 frames

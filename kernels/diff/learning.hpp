@@ -12,7 +12,7 @@ namespace cudavision::diff {
 enum class Learning : std::uint8_t {
   usual = 0,   ///< learns slowly where pixels changed
   hold = 1,    ///< learns nothing: an object is there
-  take = 2,    ///< learns the change at once, as the new background
+  take = 2,    ///< learns the change immediately, as the new background
   steady = 4,  ///< learns other values than the background slowly, and variances stay small: objects cross the cell
                ///< repeatedly
 };

@@ -29,7 +29,7 @@ void SizeLimit::reset() {
   marks_.clear();
 }
 
-/// Forgets what was not seen for long, and that remnants were too large.
+/// Forgets what was not seen for a long time, and that remnants were too large.
 void SizeLimit::forget() {
   for (auto it = things_.begin(); it != things_.end();) {
     const Thing& thing = it->second;
@@ -41,7 +41,7 @@ void SizeLimit::forget() {
   }
 }
 
-/// The thing of a mark; nullptr: none, or it was there too long ago.
+/// The thing that covered a marked cell; nullptr: none, or it was there too long ago.
 SizeLimit::Thing* SizeLimit::thing_at(const Mark& mark) {
   const auto found = things_.find(mark.id);
   if (found == things_.end()) return nullptr;

@@ -82,7 +82,7 @@ struct Bands {
 
 /// Loads the groups of the matrix down in the order of the slots of a ring whose newest group is in slot Newest. The
 /// groups of rows stay in their slots; the groups of the matrix rotate instead. `from`: the lane's words of group 0;
-/// those of the next group follow at a distance of 32.
+/// the words of the next group follow at a distance of 32.
 template <int GY, int Newest>
 __device__ __forceinline__ void load_down(const uint2* from, uint32_t (&groups)[GY][2]) {
 #pragma unroll

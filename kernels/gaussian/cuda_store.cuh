@@ -15,7 +15,7 @@
 
 namespace cudavision::gaussian {
 
-/// Writes those of the 16 bytes at byte x of row y that lie in the rectangle. x is a multiple of 16.
+/// Of the 16 bytes at byte x of row y, writes the bytes that lie in the rectangle. x is a multiple of 16.
 template <typename T>
 static __device__ __noinline__ void store_edge(const SetJob& job, int y, int x, uint4 value) {
   const SetView& view = job.view;

@@ -61,7 +61,7 @@ struct LineSchedule {
   int threads = 0;  ///< threads of a block: one for each chunk of a strip
   int strip = 0;    ///< pixels of the rectangle in a strip, a multiple of line_results
   int strips = 0;
-  int left = 0;  ///< first pixel of the first strip: that of the rectangle, rounded down to a multiple of line_results
+  int left = 0;  ///< first pixel of the first strip: the rectangle's, rounded down to a multiple of line_results
   int rows = 0, batch = 0;
   int blocks_y = 0;
   int segment = 0;  ///< steps of 32 · line_results pixels that a warp computes one after another

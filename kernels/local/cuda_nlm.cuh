@@ -23,7 +23,7 @@ struct NlmJob {
   Rect rect;
   int radius_x, radius_y, search_x, search_y;
   int shift, max_value;
-  int channels[4];  ///< bytes from the first sample of the set to that of each component, by blockIdx.z
+  int channels[4];  ///< bytes from the first sample of the set to the first one of each component, by blockIdx.z
   NlmGrid grid;
   int warps_x;  ///< warps of a block, side by side
   int pitch;    ///< words from row to row of the shared picture

@@ -17,9 +17,9 @@
 //
 //   The first rows of the next batch are loaded before step 2, and arrive during it.
 //
-//   The first column sums of a block are sums of 2 r + 1 rows, which would take long for tall windows. So the kernel
-//   column_sums, launched first, stores the sums of intervals of rows. A block then adds up whole intervals, and the
-//   rows between these and the ends of its first window.
+//   The first column sums of a block are sums of 2 r + 1 rows, which would take a long time for tall windows. So the
+//   kernel column_sums, launched first, stores the sums of intervals of rows. A block then adds up whole intervals, and
+//   the rows between these and the ends of its first window.
 //
 // Where to change what: the arithmetic: cuda_window_results.cuh; blocks, batches, strips, intervals: cuda_schedule.cpp
 // and cuda_tuning.hpp; which channel sets come here: can_slide in cuda_schedule.cpp.

@@ -47,8 +47,8 @@ Status validate(const Params& params);
 ///               and begin at the upper left corner of the region's box, or of the frame if all of it is filtered.
 ///               Only the part of a block inside the frame counts. A subsampled sample belongs to the block of its
 ///               first pixel. With radius 0, box-mean and pixelate use an eighth of the shorter side of the region's
-///               box, rounded up, but at least min_following_radius; no side counts as longer than that of the frame.
-///               So a region looks the same at any distance.
+///               box, rounded up, but at least min_following_radius; no side counts as longer than the frame's. So a
+///               region looks the same at any distance.
 ///   threshold:  0 if p·n < S·(1 − sensitivity), in float64, otherwise the largest value; p is the luma (of RGB
 ///               floor(0.299f·R + 0.587f·G + 0.114f·B)). The result is written to Y, or to each of R, G and B; chroma
 ///               becomes neutral. Source: Bradley and Roth, "Adaptive Thresholding Using the Integral Image", 2007.

@@ -75,7 +75,7 @@ class Tracker {
   const std::vector<TrackedObject>& objects() const { return objects_; }
   /// What the background may learn after the last frame: a Learning for each cell of `cells`; empty: usual in all
   /// cells. The background learns nothing from certain objects. Ghosts, lasting light, and objects that stood still for
-  /// long become background. Variances stay small where objects cross the frame repeatedly; see lanes.hpp.
+  /// a long time become background. Variances stay small where objects cross the frame repeatedly; see lanes.hpp.
   std::vector<diff::Learning> learning(const diff::Cells& cells) const;
   /// The events since the last call.
   std::vector<ObjectEvent> take_events();

@@ -341,7 +341,7 @@ def timing(program, runs, pipeline):
 
 def measure_start(program, backend, turns, element):
     """Milliseconds from NULL to the first frame that an element adds: for the first element of its kind in a process,
-    for each further one, and when the same pipeline restarts in the process. The first pipeline without the element
+    for each other one, and when the same pipeline restarts in the process. The first pipeline without the element
     includes the start of CUDA, if cudaupload exists."""
     memory = CUDA if backend == 'cuda' else SYSTEM
     upload = f'! cudaupload ! {CUDA} ' if backend == 'cuda' and has('cudaupload') else ''

@@ -14,9 +14,9 @@ given. The table has:
 - memory: the proportional set size at the end, and what each camera adds to the process with the fewest cameras;
 - latency: from the time when the server hands a frame to RTP until the MQTT client has the message about it (the object
   `enter`s its zone).
-The line above the table shows the load of the machine: other work lengthens latencies, and CPU times less.
-GST_PLUGIN_PATH must point to the plugin. Exit status 77 without mosquitto, paho-mqtt, GStreamer's RTSP server or
-openh264enc."""
+The line above the table shows the load of the machine: other work lengthens latencies, and CPU times to a lesser
+extent. GST_PLUGIN_PATH must point to the plugin. Exit status 77 without mosquitto, paho-mqtt, GStreamer's RTSP server
+or openh264enc."""
 import argparse
 import contextlib
 import dataclasses

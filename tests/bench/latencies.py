@@ -12,8 +12,9 @@ The rows are measured one after the other, for `seconds` each; --only selects ro
 - service: from the time when a server hands a frame to RTP to the MQTT message about it, with this many cameras (see
   camera_cost.py: `width` × 9/16 of it, 25 frames per second, H.264, CLIP with a square that appears every two seconds).
 Lost frames of an element are frames that the source sent in this time and that did not leave the element. Lost frames
-of the service are those that its metrics report as left out, and those missing from 25 per second for each camera; a
-few of these, at both ends, are not lost. The rows of elements need no CLIP. GST_PLUGIN_PATH must point to the plugin.
+of the service are frames that its metrics report as skipped, and frames missing from 25 per second for each camera; a
+few missing frames, at both ends, are not lost. The rows of elements need no CLIP. GST_PLUGIN_PATH must point to the
+plugin.
 Exit status: 0; 1 if a pipeline failed, with one sentence on stderr; 77 if something is missing (the program of
 --timing; for the service see camera_cost.py)."""
 import argparse

@@ -50,7 +50,7 @@ class Footage:
                 return
 
     def piece(self, first, frames):
-        """Footage with boxes from frame `first` on, with at most `frames` frames."""
+        """Footage with boxes starting at frame `first`, with at most `frames` frames."""
         boxes = {number - first: boxes for number, boxes in self.boxes.items() if first <= number < first + frames}
         return dataclasses.replace(self, boxes=boxes, first=first, last=frames - 1)
 
@@ -129,7 +129,7 @@ class CdnetLabels(dict):
 
 def cdnet(folder, rate):
     """input/in000001.jpg and so on, groundtruth/gt000001.png, ROI.bmp or ROI.jpg (black: not judged), temporalROI.txt
-    (first and last judged frame, from 1 on). Some frames of the truth may be missing, but not all."""
+    (first and last judged frame, counted from 1). Some frames of the truth may be missing, but not all."""
     frames = pictures_in(os.path.join(folder, 'input'))
     if not frames:
         raise Failure(f'{folder}/input has no pictures')
@@ -169,7 +169,7 @@ def wallflower(folder, rate):
 
 
 def read_boxes(path):
-    """Lines of frame (from 1 on), id, left, top, width, height, and whether it counts (1 or 0)."""
+    """Lines of frame (counted from 1), id, left, top, width, height, and whether it counts (1 or 0)."""
     boxes = {}
     with open(path, encoding='utf-8') as file:
         for row in filter(None, csv.reader(file)):

@@ -13,17 +13,18 @@ The program finds footage in the folders and their subfolders:
 
 Each preset, and each `--properties`, is a column; the default of `gap` is 1 here. Peers are OpenCV's subtractors with
 their defaults, without shadows in the foreground; peers of contrib need PyPI's opencv-contrib-python-headless.
-`--starts` judges footage with boxes once from each of these frames on, with `--frames` each, and shows the means,
-because a single run in a crowd depends on chance. `--only` takes names of footage; `--rate` applies to pictures in
-folders. Pixels outside the region of interest or with unknown labels are not judged.
+`--starts` judges footage with boxes once from each of these start frames, `--frames` frames each time, and shows the
+means, because a single run in a crowd depends on chance. `--only` takes names of footage; `--rate` applies to pictures
+in folders. Pixels outside the region of interest or with unknown labels are not judged.
 
 F, precision and recall cover all judged pixels. False in shadow: false pixels labelled shadow. Missed at outlines:
 missed pixels within 2 of an outline. Flagged: frames without people with more than 0.2 % white. Found: intervals with
 people that have their own motion; extra: motions without an interval; begin and end: mean error; false: motion while
 nobody is there, from a second after the last person left. A peer has motion while its mask is flagged; SORT (PyPI
 norfair) follows its boxes after opening and closing. MOTA, IDF1 and switches come from PyPI motmetrics, with the
-intersection over union from which a box counts. CPU: time of all threads per frame, without decoding and scoring; the
-figure of cudadiff includes its pipeline, mask and metas. Exit status: 0; 1 with a sentence; 77 if something is missing.
+smallest intersection over union of a box that counts. CPU: time of all threads per frame, without decoding and scoring;
+the figure of cudadiff includes its pipeline, mask and metas. Exit status: 0; 1 with a sentence; 77 if something is
+missing.
 """
 import argparse
 import sys

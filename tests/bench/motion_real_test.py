@@ -45,9 +45,9 @@ def write_clip(folder, name, pictures, rate=10):
 
 
 def write_cdnet(folder):
-    """Twelve frames, with a box of 16×16 from the fifth on. Frames 3 to 10 are judged: two without the box, six with
-    it. In the box, 4 rows are labelled shadow, 2 columns unknown and 1 column outside. 3 columns to its right are also
-    labelled moving."""
+    """Twelve frames, with a box of 16×16 starting with the fifth. Frames 3 to 10 are judged: two without the box, six
+    with it. In the box, 4 rows are labelled shadow, 2 columns unknown and 1 column outside. 3 columns to its right are
+    also labelled moving."""
     for number in range(1, 13):
         write(folder, f'input/in{number:06}.png', picture(*([(16, 16, 16, 16)] if number >= 5 else [])))
         label = np.zeros((HEIGHT, WIDTH), np.uint8)

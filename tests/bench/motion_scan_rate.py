@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures examples/motion-scan beside decoding alone, in turns:  motion_scan_rate.py CLIP… [--runs=3]
+"""Compares examples/motion-scan with decoding alone, in turns:  motion_scan_rate.py CLIP… [--runs=3]
 
 For each clip, 16 links to it are decoded as in motion-scan: one process per core takes one link after the other, with
 one thread each. The same is measured with cudadiff after the decoder. Then motion-scan analyses the same links. Prints
@@ -36,7 +36,7 @@ def use_one_thread(_, __, element):
         element.set_property('max-threads', 1)
 
 
-# The cudadiff of motion-scan. All other work of a scan shows as the difference to its rate.
+# The cudadiff of motion-scan. All other work of a scan shows as the difference from its rate.
 MOTION = 'cudadiff preset=outdoor output=passthrough attach-roi=false gap=1 message-interval=1000000000 backend=cpu !'
 
 

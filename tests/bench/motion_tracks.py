@@ -49,7 +49,7 @@ class Sort:
 
 def track_figures(truth, tracks, frames):
     """truth, tracks: frame number → list of (id, left, top, width, height). frames: the number of frames. Returns mota,
-    idf1 and switches for each of LIMITS, the least intersection over union at which a track matches a box."""
+    idf1 and switches for each of LIMITS, the smallest intersection over union at which a track matches a box."""
     if not hasattr(np, 'asfarray'):
         np.asfarray = lambda values: np.asarray(values, float)  # motmetrics 1.4 needs this with NumPy 2
     import motmetrics

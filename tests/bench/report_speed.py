@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures examples/motion-report beside decoding alone.
+"""Compares examples/motion-report with decoding alone.
 
   report_speed.py CLIP… [--rounds=3]
 

@@ -706,7 +706,7 @@ TEST(continues_when_a_live_source_sends_nothing, Each::run) {
     mixer.play();
     mixer.push(0, flat(mixer.video(0), {100}));
     // GstVideoAggregator restarts if caps arrive after the first frame was due. The second frame then has the timestamp
-    // of the first, in compositor too.
+    // of the first, as in compositor.
     mixer.next(), mixer.next();
     GstClockTime last = mixer.next().pts;
     for (int i = 0; i < 5; ++i) {

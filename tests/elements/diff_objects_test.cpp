@@ -244,7 +244,7 @@ TEST(tells_who_stops_and_goes_on, Each::run) {
     const std::vector<Said> moving = player.events();
     EXPECT_EQ(moving.size(), 1u);
     EXPECT_EQ(moving[0].story(), "moving 1");
-    // It turned within half of its side from there.
+    // It turned less than half of its side away from there.
     EXPECT(moving[0].time("since") >= stands - 4 * frame_time && moving[0].time("since") <= stands);
     EXPECT(!player.look({{264, 64, 48, 48}})[0].flag("stopped"));
     for (int i = 0; i < 40; ++i) player.play({});

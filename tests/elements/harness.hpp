@@ -310,7 +310,7 @@ class Rig {
 };
 
 void flush(const Rig& rig);
-/// A segment of times from 0 on. `change` may modify it.
+/// A segment of times that starts at 0. `change` may modify it.
 template <typename F>
 GstEvent* new_segment(F&& change) {
   GstSegment segment;

@@ -11,9 +11,10 @@ namespace cudavision::test {
 struct Profile {
   std::string element;
   std::string needs;  ///< settings without which it does not work; empty: none
-  /// Settings of the same properties, of which one or two differ. All combinations give different pictures.
+  /// Settings of the same properties, separated by one space. One or two of them differ, and all combinations give
+  /// different pictures for GRAY8, NV12 and RGBA.
   std::string first, second;
-  /// A property for a GstControlSource; it accepts all values between `from` and `to`. Empty: none.
+  /// A property of type double for a GstControlSource; it accepts all values between `from` and `to`. Empty: none.
   std::string controlled;
   double from = 0, to = 0;     ///< the values of `controlled` at the start and the end
   std::string passing{};       ///< settings for passthrough, where frames stay untouched; empty: no such mode

@@ -80,7 +80,7 @@ class Case(programs.InFolder):
 
 
 class MotionJpeg(Case):
-    """The first picture appears at once, whatever else the camera sends."""
+    """The first picture appears immediately, whatever else the camera sends."""
 
     def test_the_first_picture(self):
         camera = self.camera()

@@ -299,7 +299,7 @@ class Events(Clips):
         facts.setup = "another"
         with (unittest.mock.patch.object(clip_facts, "facts_of",
                                          side_effect=[clip_facts.facts_of(str(other)), facts]),
-              self.assertRaisesRegex(joined_clips.NotJoined, "its decoder is set up in another way$")):
+              self.assertRaisesRegex(joined_clips.NotJoined, "its decoder settings differ$")):
             joined_clips.join(rows, self.folder / "clips")
         facts.codec = "video/x-divx"
         with (unittest.mock.patch.object(clip_facts, "facts_of", return_value=facts),
@@ -602,8 +602,8 @@ class Incomplete(Clips):
         self.assertEqual(self.names(), ["frames.csv", "motion.jsonl", "objects.csv", "report.html"])
 
     def test_an_error_at_the_beginning(self):
-        """The source may finish before the first frame is analysed. If there is no frame, the message is that of the
-        error."""
+        """The source may finish before the first frame is analysed. If there is no frame, the message is the text of
+        the error."""
         source, handled = ("bin.( name=source videotestsrc ! video/x-raw,width=64,height=48,framerate=25/1 ! "
                            "identity error-after=2 )", threading.Event())
         build, text_of = analysis.build, common.text_of

@@ -53,7 +53,7 @@ def media_of(data, kind):
 
 
 def damaged(data, kind, how, where, share=0.1, seed=1):
-    """`data` with damage from `where` (a share of the frames) on: zeros, flipped bits, or a missing part."""
+    """`data` with damage starting at `where` (a share of the frames): zeros, flipped bits, or a missing part."""
     begin, end = media_of(data, kind)
     at, length = begin + int((end - begin) * where), int((end - begin) * share)
     if how == "zeros":

@@ -282,7 +282,7 @@ class Counting(unittest.TestCase):
         self.assertEqual(self.spans(stream), [(0.4, 1.0, 6, False)])
 
     def test_frames_before_the_first_key_frame(self):
-        """Neither these frames nor those of an open group count as a loss, even if they are damaged."""
+        """Neither these frames nor frames of an open group count as a loss, even if they are damaged."""
         stream, give, _ = self.stream()
         give(0)
         stream.damage()
@@ -315,8 +315,8 @@ class Counting(unittest.TestCase):
                 if not time % 2:
                     stream.on_frame(time * STEP)
             self.assertEqual(self.spans(stream), [], caps)
-        # A frame of H.264 may be small, and a B-frame of MPEG-4 that repeats its neighbours; its other frames are not;
-        # damage counts.
+        # A frame of H.264 may be small, as may a B-frame of MPEG-4 that repeats its neighbours. Other frames of MPEG-4
+        # are not small. Damage counts.
         lost = [(0.5, 0.6, 1, False)]
         for data, expected in ((b"\0\0\1\xb6\x90\1\2\3", lost), (b"\0\0\1\xb6\x50\1\2\3", []), (bytes(8), lost)):
             self.assertEqual(self.counted(range(20), lost=(5,), caps="video/mpeg,mpegversion=4", data=data), expected)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests parts of clips: the passed frames equal those of decoding the whole clip, and all programs have the same
+"""Tests parts of clips: the passed frames equal the frames of the whole clip, and all programs have the same
 options. MOTION_ALARM is the C++ program. Exit status 77 without the bindings or NumPy."""
 import argparse
 import hashlib

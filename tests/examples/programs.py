@@ -101,7 +101,7 @@ class InFolder(unittest.TestCase):
         return json.loads(re.search('id="data">(.*?)</script>', self.page(folder))[1])
 
     def events(self, *kinds):
-        """The lines of motion.jsonl, or only those of these kinds."""
+        """The lines of motion.jsonl, or only the lines of these kinds."""
         lines = map(json.loads, (self.folder / "out/motion.jsonl").read_text().splitlines())
         return [event for event in lines if not kinds or event["event"] in kinds]
 

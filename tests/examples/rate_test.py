@@ -55,7 +55,7 @@ class Raw(programs.InFolder):
                                  ("begin", 1 / RATE, f"{name}-000000.080.jpg"))
 
     def test_snapshots_without_times_have_the_number_of_the_frame(self):
-        """Without a rate, the first frame alone has a time."""
+        """Without a rate, only the first frame has a time."""
         self.make("a.mjpeg")
         line = self.alarms("a.mjpeg")[0]
         self.assertEqual((line["event"], line["time"], line["snapshot"]),

@@ -73,7 +73,7 @@ class Seams(Recordings):
             self.assertRegex(row["begin_clock"], r"^2024-01-31T13:05:[0-4]\d\.\d{3}\+01:00$")
 
     def test_files_that_differ(self):
-        """The files differ in size, format, container and rate. They are analysed in the size of the first one."""
+        """The files differ in size, format, container and rate. They are analysed at the size of the first one."""
         visits = [(7, 13), (17, 23)]
         self.write("2024-01-31_13-05-00", begin=0, visits=visits)
         self.write("2024-01-31_13-05-10", "jpeg.avi", begin=10, visits=visits, size=(320, 240), rate=5, frames=50)

@@ -54,7 +54,7 @@ class Same(unittest.TestCase):
 
     @classmethod
     def run_scan(cls):
-        """The result from which the scan makes its tables."""
+        """The result that the scan's tables are made from."""
         request = {"number": 0, "uri": (cls.folder / "clip.avi").as_uri(), "backend": "cpu", "timeout": HANGS,
                    "threads": 1, "settings": {"preset": "outdoor", "zones": ZONES, "lines": LINES}}
         with subprocess.Popen([sys.executable, EXAMPLES / "motion-scan/analyse.py"], stdin=subprocess.PIPE,
@@ -65,7 +65,7 @@ class Same(unittest.TestCase):
 
     @classmethod
     def run_service(cls):
-        """The events of the clip as a camera that plays once, and the number of its frames."""
+        """The events of the clip, played once like a camera, and the number of its frames."""
         sys.path.insert(0, str(EXAMPLES / "motion-alarm-service"))
         import camera
         import config

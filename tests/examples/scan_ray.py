@@ -208,7 +208,7 @@ class Scan(Folder):
 
     def crash_cuts(self):
         """Processes that cut clips of events kill themselves. The file beside the clip with the suffix .crash says how
-        often."""
+        many times."""
         os.mkdir("site")
         pathlib.Path("site/sitecustomize.py").write_text(f"""
 import os, sys

@@ -489,7 +489,7 @@ class Child(Folder):
 
 
 class Retries(unittest.TestCase):
-    """Tests what is retried, and how often."""
+    """Tests what is retried, and how many times."""
 
     def tries(self, result, gone, retries):
         job = cluster.Job(None, {})

@@ -215,7 +215,7 @@ class Seams(unittest.TestCase):
         self.assertEqual([len(each) for each in self.find(self.result(last), self.result(first), step=13)], [1, 1])
 
     def test_two_and_fragments(self):
-        """Each object continues as the nearest one. A further fragment of it belongs to it."""
+        """Each object continues as the nearest one. Another fragment of the object belongs to it."""
         rows = self.find(
             self.result((7, 9.9, self.A, self.A, None), (7, 9.9, self.FAR, self.FAR, None)),
             self.result((0.5, 4, [128, 12, 20, 40], self.FAR, None), (0.5, 5, self.B, self.B, None),

@@ -68,7 +68,7 @@ def make(path, turn, muxer="mp4mux"):
 
 class Tags(unittest.TestCase):
     def test_all_tags_of_any_container(self):
-        """The pad alone may send them, after the caps."""
+        """Only the pad may send them, after the caps."""
         for tag, turn in TAGS.items():
             picture = numpy.ascontiguousarray(stored(shown(60), turn))
             pipeline = common.parse(

@@ -118,7 +118,7 @@ class Pictures:
 
 
 def new_stream():
-    """A stream that does not wait for the default streams, like those of PyTorch."""
+    """A stream that does not wait for the default streams, like PyTorch's streams."""
     return torch.cuda.Stream()
 
 

@@ -225,8 +225,8 @@ Seen seen_by(const diff::FrameResult& result) {
   return seen;
 }
 
-/// Held pixels are not learned, so a long-standing object leaves nothing behind. Pixels to take become background at
-/// once.
+/// Held pixels are not learned, so a long-standing object leaves nothing behind. Pixels to take become background
+/// immediately.
 TEST_P(DiffAdaptive, LearnsWhatItMay) {
   const Geometry geometry{Format::NV12, 160, 96};
   for (int scale : {1, 2}) {
@@ -358,8 +358,8 @@ TEST_P(DiffAdaptive, LimitsTheNoise) {
   EXPECT_GT(changed(9, Learning::steady), 500u) << "a limit that is set holds everywhere";
 }
 
-/// Bars cover more than half of each cell, and then the light grows. No cell has enough pixels to measure it, but the
-/// frame has.
+/// Bars cover more than half of each cell, and then the light becomes stronger. No cell has enough pixels to measure
+/// it, but the frame has.
 TEST_P(DiffAdaptive, TakesTheGainOfTheFrameWhereNoCellHasOne) {
   const diff::Params params = automatic();
   const Geometry geometry{Format::GRAY8, 160, 96};
@@ -404,8 +404,8 @@ TEST_P(DiffAdaptive, TakesNoOffsetsWhereNoCellHasAGain) {
   }
 }
 
-/// The light grows evenly across the frame, and the light of a pixel is interpolated between the centres of cells. A
-/// difference slightly below the threshold is found nowhere in a cell, and one slightly above it everywhere.
+/// The light becomes evenly stronger across the frame, and the light of a pixel is interpolated between the centres of
+/// cells. A difference slightly below the threshold is found nowhere in a cell, and one slightly above it everywhere.
 TEST_P(DiffAdaptive, MixesTheLightOfCellsEvenly) {
   const Geometry geometry{Format::GRAY16_LE, 80, 80};  // exact to 1/256 of a step
   const auto changed = [&](double darker) {            // darkens a cell in the middle by this many steps

@@ -225,7 +225,7 @@ TEST_P(DiffCamera, KeepsTheWallBehindAnObjectInAnotherLight) {
 TEST_P(DiffCamera, DoubtsTheWallWhereNoObjectIsCertain) {
   constexpr int event = 70;  // the background is established by then
   const Rect poster{60, 43, 20, 63};
-  for (const bool only_infrared : {true, false}) {  // or it was background for long
+  for (const bool only_infrared : {true, false}) {  // or it was background for a long time
     SCOPED_TRACE(only_infrared);
     const auto steps = steps_of(backend, params_with(1), {Format::NV12, 160, 128}, event + 60, [&](int frame) {
       View view;

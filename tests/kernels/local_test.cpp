@@ -337,8 +337,8 @@ TEST_P(LocalPlans, PixelateEqualsOpenCV) {
   }
 }
 
-/// Near and far regions have equally many blocks: eight times the radius is the shorter side. Where regions overlap,
-/// the box of the larger one sets the strength, whatever their order.
+/// Near and far regions have the same number of blocks: eight times the radius is the shorter side. Where regions
+/// overlap, the box of the larger one sets the strength, whatever their order.
 TEST_P(LocalPlans, StrengthFollowsTheRegion) {
   const Geometry geometry{Format::GRAY8, 400, 300};
   const Picture src = make_picture(geometry, 9);

@@ -28,8 +28,8 @@ Polygon star(std::mt19937& random, int corners, int width, int height) {
   return polygon;
 }
 
-/// How often a polygon goes round a point: the sum of the angles of its edges as seen from there. No value if the point
-/// is on an edge.
+/// How many times a polygon goes round a point: the sum of the angles of its edges as seen from there. No value if the
+/// point is on an edge.
 std::optional<int> turns_around(const Polygon& polygon, double x, double y) {
   double sum = 0;
   for (std::size_t i = 0; i < polygon.size(); ++i) {

@@ -261,7 +261,7 @@ class Trials:
                                    environment={name: here(value) for name, value in unit.environment.items()})
 
     def covering(self, file, line, compiled):
-        """The units that run a line: those of the file's operation first, then the quickest."""
+        """The units that run a line: first the units of the file's operation, then the quickest."""
         words = [word for word in re.split(r'[/_.]', file.lower())
                  if len(word) > 3 and word not in ('kernels', 'elements', 'base', 'video')]
 

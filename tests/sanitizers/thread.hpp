@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // For test programs built with -fsanitize=thread. Shows the sanitizer how threads wait for each other in libraries that
-// are built without it. These functions replace functions of the libraries, for the plugin too. Include this file in
+// are built without it. These functions replace functions of the libraries, also for the plugin. Include this file in
 // one file of a program.
 #pragma once
 #ifdef __SANITIZE_THREAD__

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Checks the frames that leave a pipeline of filters: each one entered, leaves once and in order, and is a picture for
-// settings that were valid, but never for settings older than those of an earlier frame.
+// settings that were valid, but never for settings older than an earlier frame's.
 #pragma once
 
 #include <deque>

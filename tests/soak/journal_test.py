@@ -76,7 +76,7 @@ class JournalTest(unittest.TestCase):
         with self.subTest("a fault that GStreamer's elements have, too"):
             twin = soak("--replay", self.journal, "--twin", "--fault", "seek")
             self.assertEqual(twin.returncode, 1)
-            self.assertEqual(len(re.findall(r"^pipeline \d, \w+ without our elements: fails, too: frame", twin.stdout,
+            self.assertEqual(len(re.findall(r"^pipeline \d, \w+ without our elements: also fails: frame", twin.stdout,
                                             re.M)), 4, twin.stdout)
 
     def test_the_journal_goes_when_nothing_failed(self):

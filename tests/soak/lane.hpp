@@ -19,7 +19,7 @@ namespace cudavision::soak {
 struct Options {
   std::string backend = "cuda";
   double patience = 10;  ///< seconds of fair_time() without a frame after which a pipeline counts as hanging
-  bool twin = false;     ///< GStreamer's elements replace those of this plugin
+  bool twin = false;     ///< GStreamer's elements replace this plugin's
   std::string fault;     ///< after the third action with this name, a frame counts as wrong
   std::shared_ptr<Journal> journal;
   int number = 0;  ///< of the pipeline
@@ -50,10 +50,10 @@ class Lane {
   Report& report() { return report_; }
   /// The state of each element on a separate line, for a message. May be called in any thread.
   std::string states() const { return states_of(pipeline()); }
-  /// How often GStreamer left the sink of a playing pipeline in PAUSED, so that the state had to be set again
+  /// How many times GStreamer left the sink of a playing pipeline in PAUSED, so that the state had to be set again
   /// (UPSTREAM.md).
   int times_freed() const { return times_freed_; }
-  /// How often a capsfilter warned because a flush prevented it from getting new caps (UPSTREAM.md).
+  /// How many times a capsfilter warned because a flush prevented it from getting new caps (UPSTREAM.md).
   int late_caps() const { return late_caps_; }
   /// Plays and disturbs the pipeline until `stop` becomes true or this many actions are done, and stops it.
   void run(const std::atomic<bool>& stop, long actions);

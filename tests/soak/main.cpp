@@ -4,8 +4,8 @@
 //   soak [--backend cuda|cpu] [--pipelines N] [--seconds S] [--actions N] [--seed N] [--only N[,N…]] [--patience S]
 //        [--journal FILE] [--replay FILE [--twin]] [--fault ACTION]
 // README.md beside this file explains the options and the checks. Pipeline i depends on the seed plus i (and on the
-// timing of threads, as any real pipeline does); --only runs only some of them. Ends at once if a pipeline delivers no
-// frame for `patience` seconds, which pass more slowly on a busy machine (fair_time.hpp). After a fifth of the time,
+// timing of threads, as any real pipeline does); --only runs only some of them. Ends immediately if a pipeline delivers
+// no frame for `patience` seconds, which pass more slowly on a busy machine (fair_time.hpp). After a fifth of the time,
 // the memory of the process and of the GPU must stay constant.
 // Exit status: 0; 1 if something failed; 77 if the backend does not work here.
 #include <gst/gst.h>
@@ -117,7 +117,7 @@ void compare_with_twins(const Lanes& lanes, const Arguments& arguments) {
     soak::Report& report = lane->report();
     if (arguments.options.twin)
       std::printf("pipeline %d, %s: %s\n", report.number(), report.name().c_str(),
-                  report.failures() ? ("fails, too: " + report.first_failure()).c_str() : "does not fail");
+                  report.failures() ? ("also fails: " + report.first_failure()).c_str() : "does not fail");
     else if (report.failures())
       failed += (failed.empty() ? "" : ",") + std::to_string(report.number());
   }

@@ -26,7 +26,7 @@ class Report {
   void end() { ended_ = true; }
   bool ended() const { return ended_; }
   void deliver();
-  /// Counts a failure, and prints the first ones at once. May be called in any thread.
+  /// Counts a failure, and prints the first ones immediately. May be called in any thread.
   void fail(const std::string& what);
 
   /// Injects a fault: the next frame counts as wrong.

@@ -24,7 +24,7 @@ void overlap_rows(Random& random, GstBuffer* buffer, const GstVideoInfo& video);
 /// GAP, DISCONT, interlacing.
 void decorate(Random& random, GstBuffer* buffer);
 
-/// Draws a video with one of the formats, a width and height from 1 on, and at most `most_pixels` pixels.
+/// Draws a video with one of the formats, a width and height of at least 1, and at most `most_pixels` pixels.
 GstVideoInfo raw_video(Random& random, const std::vector<std::string>& formats, int most_pixels);
 /// (transfer full) Makes a frame that may fit the video, from memories of about its size, and spoils it.
 GstBuffer* raw_frame(Random& random, const GstVideoInfo& video);

@@ -31,7 +31,7 @@ class BusCopies {
   Status download(const Image& device, const Image& host, CUstream kernels);
   /// Makes later work of `kernels` in this frame wait for the download that read the same picture of a pair.
   void wait_for_download(CUstream kernels) const { (void)downloaded_[turn_].hold_up(kernels); }
-  /// To be called when all work of a frame was submitted.
+  /// Call this when all work of a frame was submitted.
   void end_frame(CUstream kernels);
 
  private:

@@ -52,7 +52,7 @@ class Gpu {
   };
 
   Queue queue() const;
-  /// To be called before and after the work of a frame is submitted. For tests: if the environment variable
+  /// Call these before and after the work of a frame is submitted. For tests: if the environment variable
   /// CUDAVISION_DELAY_STREAMS is set to N, the GPU pauses for up to N ms before the work of some frames, so that
   /// wrongly ordered work gives wrong frames.
   void begin_frame();
@@ -117,7 +117,7 @@ class Gpu {
   Progress progress(std::uint64_t ticket) const;
   /// Waits until the work with this ticket is done. Errors: resource, with CUDA's text, if it failed.
   Status wait_for(std::uint64_t ticket) const;
-  /// Marks device memory as completely written. To be called after finish().
+  /// Marks device memory as completely written. Call this after finish().
   void release(GstMemory* memory) const;
   /// Whether a device buffer is in another CUDA context.
   bool is_foreign(GstBuffer* buffer) const;

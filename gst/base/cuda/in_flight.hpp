@@ -31,9 +31,9 @@ class InFlight {
 
   /// Keeps a reference to a buffer for the work that is being submitted.
   void add(GstBuffer* buffer) { added_.push_back(gst_buffer_ref(buffer)); }
-  /// To be called when the work of a frame, which reads the added buffers, was submitted to `stream`. If `named`,
-  /// returns its ticket for query() and wait(), otherwise any number. No value: no event can be recorded, and the
-  /// caller must wait for the work.
+  /// Call this when the work of a frame, which reads the added buffers, was submitted to `stream`. If `named`, returns
+  /// its ticket for query() and wait(), otherwise any number. No value: no event can be recorded, and the caller must
+  /// wait for the work.
   std::optional<std::uint64_t> submitted(CUstream stream, bool named);
   /// Keeps a reference to a buffer until the work submitted to `stream` so far is done. Returns false if no event can
   /// be recorded.

@@ -48,7 +48,7 @@ const std::vector<Row>& properties() {
   return table;
 }
 
-/// Calls f with the settings of the base class, and then with those of the subclass.
+/// Calls f with the settings of the base class, and then with the settings of the subclass.
 template <typename F>
 void for_each_settings(GstCudaVisionFilter* self, F&& f) {
   f(self->state->settings);

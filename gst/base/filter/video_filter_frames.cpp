@@ -37,7 +37,7 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
   std::unique_ptr<FrameBuffer> out;
   if (!gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self)) && !state.data) {
     out = std::make_unique<FrameBuffer>(transfer, outbuf, state.video, GST_MAP_WRITE);
-    // The next output frame would fail too, so this is not an error of this frame alone.
+    // The next output frame would also fail, so this is not an error of this frame alone.
     if (!out->status().ok())
       return Status::resource("cannot write to a buffer of the output pool: " + out->status().message());
   }

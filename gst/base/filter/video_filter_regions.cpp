@@ -149,7 +149,7 @@ gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* met
 
 namespace {
 
-/// Moves regions of interest into a picture that is cropped at `origin`. Removes those outside the picture.
+/// Moves regions of interest into a picture that is cropped at `origin`. Removes regions outside the picture.
 void move_rois(GstBuffer* buffer, CropOrigin origin, const GstVideoInfo& video) {
   const Rect picture{0, 0, GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)};
   std::vector<GstMeta*> excluded;

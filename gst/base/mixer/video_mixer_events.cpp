@@ -23,8 +23,8 @@ bool is_taken(GstCudaVisionMixer* self, GstVideoInterlaceMode mode) {
   });
 }
 
-/// Passes a caps event to the base class, which applies the first caps of a pad at once, and later caps with the next
-/// frame. If the element stops before that frame, the base class applies them to the first frame of the next run,
+/// Passes a caps event to the base class, which applies the first caps of a pad immediately, and later caps with the
+/// next frame. If the element stops before that frame, the base class applies them to the first frame of the next run,
 /// unless newer caps arrive.
 gboolean apply_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   bool& new_caps = as_mixer_pad(pad)->state->new_caps;

@@ -7,8 +7,8 @@
 //                                │        g_object_set() │                       was made     │
 //                                └──────────── revert(), if no plan can be made ──────────────┘
 //
-// Plans are made from the taken settings without the object lock, because this can take long: it loads kernels and
-// waits for the GPU. A state also records which properties g_object_set() has set. A preset does not change their
+// Plans are made from the taken settings without the object lock, because this can take a long time: it loads kernels
+// and waits for the GPU. A state also records which properties g_object_set() has set. A preset does not change their
 // values, whether it is set before or after them.
 #pragma once
 

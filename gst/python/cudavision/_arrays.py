@@ -87,7 +87,7 @@ class Array:
 
     @property
     def address(self) -> int:
-        """Where the first element is."""
+        """The address of the first element."""
         return self._data.data
 
     def __dlpack_device__(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The functions of the plugin that gst/frames/frames.h declares, called by ctypes, and the GStreamer functions that are
-needed beside them. It works with PyGObject and without: objects of GStreamer are addresses here."""
+also needed. It works with PyGObject and without: objects of GStreamer are addresses here."""
 
 import atexit
 import ctypes
@@ -111,7 +111,8 @@ ERRORS = {1: ValueError, 2: RuntimeError, 3: BufferError, 4: TimeoutError}
 
 
 def declare(loaded, functions):
-    """Sets the results and arguments of functions of a loaded library. Raises AttributeError if it has not all."""
+    """Sets the results and arguments of functions of a loaded library. Raises AttributeError if it lacks one of
+    them."""
     for name, (result, arguments) in functions.items():
         function = getattr(loaded, name)
         function.restype, function.argtypes = result, arguments

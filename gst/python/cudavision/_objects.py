@@ -74,7 +74,7 @@ def _details(plugin, structure, pts):
 
 
 def objects(source) -> List[Object]:
-    """The objects that cudadiff (attach-roi=true) left on a buffer or on the buffer of a sample, in its order.
+    """The objects that cudadiff (attach-roi=true) left on a buffer or on the buffer of a sample, in cudadiff's order.
     `source`: a Gst.Sample or a Gst.Buffer. Regions of other types are omitted. Raises BufferError if the sample has no
     buffer."""
     plugin, (buffer, _) = library(), buffer_and_caps(source)

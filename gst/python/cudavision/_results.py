@@ -98,7 +98,7 @@ def buffer_and_caps(source, caps=None):
     return address_of(source, "GstBuffer"), None if caps is None else _caps(caps)
 
 
-_parsed = {}  # descriptions of caps, which stay
+_parsed = {}  # caps by their description; never removed
 
 
 def _caps(caps):
@@ -113,7 +113,7 @@ def _caps(caps):
 
 
 def metas(buffer, api, kind):
-    """The metas of a buffer that have the API whose type the function `api` returns, as structures `kind`."""
+    """The metas of a buffer with the API type that `api()` returns, as structures `kind`."""
     plugin, state = library(), c_void_p()
     following, where, wanted = plugin.gst_buffer_iterate_meta_filtered, byref(state), getattr(plugin, api)()
     while meta := following(buffer, where, wanted):
@@ -126,7 +126,7 @@ def _entries(rows, columns, code, bits):
 
 
 def _open(buffer, memory, size, data):
-    """Opens the first `size` bytes of a memory of a buffer, which the result keeps. Sets where `data` is."""
+    """Opens the first `size` bytes of a memory of a buffer, which the result keeps. Sets the address `data`."""
     address = c_void_p()
     call("cudavision_memory_open", buffer, memory, size, byref(data), byref(address))
     return Owner(address.value)

@@ -25,7 +25,7 @@ ELEMENTS = {
 }
 WIDTH, HEIGHT, FRAMES = 320, 240, 10
 FRAME_BYTES = WIDTH * HEIGHT * 3 // 2  # NV12
-SECONDS = 60  # for one element; it takes less than one second, and a few where the driver compiles PTX
+SECONDS = 60  # limit for one element, which takes less than a second, or a few if the driver compiles PTX
 
 # Which Debian package has a library. {} is the version in the library's name.
 PACKAGES = {

@@ -25,7 +25,7 @@ _api = ctypes.pythonapi
 _api.PyCapsule_IsValid.argtypes = [py_object, c_char_p]
 _api.PyCapsule_GetPointer.restype, _api.PyCapsule_GetPointer.argtypes = c_void_p, [py_object, c_char_p]
 _api.PyCapsule_SetName.argtypes = [py_object, c_char_p]
-MOST_DIMENSIONS = 64  # that any library has
+MOST_DIMENSIONS = 64  # no library has more
 _NAMES = {
     False: (b"dltensor", c_char_p(b"used_dltensor")),
     True: (b"dltensor_versioned", c_char_p(b"used_dltensor_versioned")),
@@ -109,7 +109,7 @@ class Imported:
             call("cudavision_maker_wait", maker.address, stream)
 
     def _check_numbers(self):
-        """ctypes would cut numbers that have more than 64 bits."""
+        """ctypes would truncate numbers of more than 64 bits."""
         if not 0 <= self.address < 2**64 or not all(-(2**63) <= stride < 2**63 for stride in self.strides):
             raise BufferError("the array is beyond the end of memory")
         if len(self.strides) != len(self.shape):

@@ -35,7 +35,7 @@ def _milliseconds(timeout):
 
 def _time(value):
     if value is not None and not 0 <= value < NONE:
-        raise ValueError(f"a time is nanoseconds from 0 on, or None, not {value}")
+        raise ValueError(f"a time is 0 or more nanoseconds, or None, not {value}")
     return NONE if value is None else value
 
 
@@ -76,7 +76,7 @@ class Frame:
         for samples, and for buffers with a GstVideoMeta, which all buffers in CUDA memory have. `writable`: whether
         arrays may be changed; then call release() after the changes. `device`: where the frame must be ("cuda");
         otherwise an error says how to get it there. Raises BufferError if the buffer holds no such frame or, with
-        `writable`, if others use it too; RuntimeError if CUDA fails, or if the frame is in a CUDA context that other
+        `writable`, if others also use it; RuntimeError if CUDA fails, or if the frame is in a CUDA context that other
         libraries cannot reach."""
         buffer, caps = buffer_and_caps(source, caps)
         if not buffer:
@@ -115,7 +115,7 @@ class Frame:
     def release(self, stream=None, timeout: float = 10.0):
         """Gives the frame up. Its arrays in other libraries stay valid, and keep the buffer from its pool.
         If the frame is writable, users of the buffer follow the work of `stream` (an int, or a stream of PyTorch, CuPy
-        or Numba) so far; of all streams if it is None. With GStreamer 1.22, whose CUDA memory has no stream, this
+        or Numba) so far, or of all streams if it is None. With GStreamer 1.22, whose CUDA memory has no stream, this
         waits; TimeoutError after `timeout` seconds."""
         if self._planes is None:
             return
@@ -174,8 +174,8 @@ class _Maker:
 
 class BufferMaker:
     """Makes buffers of arrays, for an appsrc. The array becomes the buffer, without a copy, where GStreamer can use it;
-    otherwise it is copied once on the device. The buffer keeps the array as long as it needs it. Do
-    not change the array after the call.
+    otherwise it is copied once on the device. The buffer keeps a reference to the array. Do not change the array after
+    the call.
 
     caps: what to set as the caps of the appsrc (str)
     shapes, dtype: of the arrays, one for each plane

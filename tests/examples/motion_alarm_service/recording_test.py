@@ -279,8 +279,8 @@ class Units(Case):
 class Visits(Case):
     def test_only_visits_of_a_zone_are_recorded(self):
         """A square moves in the right half, then in the left half, and again in the left half until the camera stops.
-        It is invisible in between. Only the visits of the left half are recorded: from `before` ahead of the first
-        frame to `leave`, which comes two seconds late, and to the last frame."""
+        It is invisible in between. Only the visits of the left half are recorded: from `before` seconds before the
+        first frame to `leave`, which comes two seconds late, and to the last frame."""
         lines, rows = [], []
         door, pushed = start_camera(
             self, "appsrc name=source is-live=true format=time caps=video/x-raw,format=GRAY8,width=320,height=240,"

@@ -319,7 +319,7 @@ class Units(unittest.TestCase):
             for score in (10, 11, 13, 12, 20, 19):
                 each.look(score, score)
                 now[0] += 0.1
-            self.assertEqual([10], sent)  # at once; better ones wait for a second
+            self.assertEqual([10], sent)  # immediately; better ones wait for a second
             now[0] += 1
             each.look(3, 3)
             self.assertEqual([10, 20], sent)
