@@ -164,10 +164,26 @@ class Answers(unittest.TestCase):
             self.assertEqual([first[n + 1] in ("begin", "motion") for n in range(len(judged))],
                              [picture is bad for picture in judged])
 
+    def test_a_golden_picture_comes_from_a_file(self):
+        """The stream has another format, size and rate than the file, and is compared with it to the end."""
+        write_png(self.folder / "page.png", numpy.full((120, 120, 4), (100, 100, 100, 255), numpy.uint8))
+        for format in ("I420", "NV12", "YUY2", "RGB", "I420_10LE"):
+            for color, event in ((0xff646464, "none"), (0xff8c8c8c, "begin")):
+                for more in ("", ",framerate=25/1", ",multiview-mode=mono", ",colorimetry=bt709"):
+                    if format == "RGB" and "bt709" in more:
+                        continue
+                    with self.subTest(format=format, event=event, more=more):
+                        told = messages_of(swap(
+                            command_of("how-to/inspection.md", "concat name=golden"),
+                            ("page.jpg ! jpegdec", f"{self.folder}/page.png ! pngdec"),
+                            ("filesrc location=clip.mp4 ! decodebin", COLOUR.format(color, format) + more)))
+                        self.assertEqual([message.get_value("event") for message in told[:2]], ["none", event])
+
     def test_samples_of_a_camera_fill_16_bits(self):
         """10, 12 and 14 bits in GRAY16_LE, as docs/formats.md says."""
         text = (root / "docs" / "formats.md").read_text(encoding="utf-8")
-        twelve, fourteen, ten = re.search(r'weights="<(\d+)>".*?14\s+bits: (\d+), 10\s+bits: (\d+)', text, re.S).groups()
+        weights = re.search(r'weights="<(\d+)>".*?14\s+bits: (\d+), 10\s+bits: (\d+)', text, re.S)
+        twelve, fourteen, ten = weights.groups()
         for bits, weight in ((10, ten), (12, twelve), (14, fourteen)):
             with self.subTest(bits=bits):
                 values = numpy.zeros((48, 64), "<u2")
