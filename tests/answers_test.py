@@ -164,6 +164,21 @@ class Answers(unittest.TestCase):
             self.assertEqual([first[n + 1] in ("begin", "motion") for n in range(len(judged))],
                              [picture is bad for picture in judged])
 
+    def test_four_frames_have_a_mean(self):
+        """Of frames that are black and white in turn."""
+        pipeline = Gst.parse_launch(swap(
+            command_of("opencv.md", "cudablend name=mix"),
+            ("filesrc location=clip.mp4 ! decodebin",
+             "videotestsrc pattern=blink num-buffers=12 ! video/x-raw,format=RGB,framerate=20/1"),
+            ("videoconvert ! autovideosink", "appsink name=sink")))
+        pipeline.set_state(Gst.State.PLAYING)
+        means = []
+        while sample := pipeline.get_by_name("sink").emit("pull-sample"):
+            with frames.Frame(sample) as frame:
+                means.append(int(numpy.asarray(frame).mean()))
+        pipeline.set_state(Gst.State.NULL)
+        self.assertEqual({mean in (127, 128) for mean in means[3:11]}, {True})
+
     def test_a_golden_picture_comes_from_a_file(self):
         """The stream has another format, size and rate than the file, and is compared with it to the end."""
         write_png(self.folder / "page.png", numpy.full((120, 120, 4), (100, 100, 100, 255), numpy.uint8))
