@@ -98,17 +98,26 @@ launch() {
   return 1
 }
 
+# proper_name FILE COMMANDS: refuses a FILE whose name ends like another kind of file than the COMMANDS write.
+proper_name() {
+  local kind=numbers ending=.txt
+  case $2 in
+    *' matroskamux '*) kind=Matroska ending=.mkv ;;
+    *' pngenc '*) kind=PNG ending=.png ;;
+  esac
+  if [[ ${1,,} =~ \.(avi|bmp|jpeg|jpg|m4v|mkv|mov|mp4|png|tif|tiff|ts|webm|webp)$ && ${1,,} != *"$ending" ]]; then
+    misuse "$1 would be $kind: choose a name that ends in $ending"
+  fi
+}
+
 # save FILE COMMAND…: runs COMMAND, which writes to $out. The result becomes FILE if COMMAND succeeds, and is removed
 # if it fails.
 save() {
   local file=$1 temporary
   shift
   if [[ -d $file || $file == */ ]]; then fail "cannot write $file: it is a folder"; fi
-  if [[ " $* " == *' matroskamux '* && ${file,,} =~ \.(avi|m4v|mov|mp4|ts|webm)$ ]]; then
-    misuse "$file would be Matroska: choose a name that ends in .mkv"
-  elif [[ " $* " == *' pngenc '* && ${file,,} =~ \.(bmp|jpeg|jpg|tif|tiff|webp)$ ]]; then
-    misuse "$file would be PNG: choose a name that ends in .png"
-  fi
+  proper_name "$file" "$*
+$(declare -f -- "$1" || true)"
   if [[ -e $file && ! -f $file ]]; then  # a device or a pipe
     "$@" 3>"$file" || exit 1
     return

@@ -131,7 +131,7 @@ def make_inputs(folder, project, build):
         shutil.copy(folder / "clip.mp4", folder / name)
     for name in ("page.jpg", "photos/1.jpg", "photos/2.jpg"):
         shutil.copy(folder / "photo.jpg", folder / name)
-    for name in ("logo.png", "wall.png"):
+    for name in ("disc.png", "logo.png", "wall.png"):
         shutil.copy(folder / "photo.png", folder / name)
 
 

@@ -472,18 +472,26 @@ case $1 in
         *) expect "frames of $1 of a $format" 1 "$(frames_of "$work/out")" ;;
       esac
     done
-    case $1 in
-      threshold-* | unsharp-*) fails 2 "$root/examples/recipes/$1.sh" "$work/in.png" "$work/other.JPG" ;;
-    esac
-    expect 'a file with a wrong ending' no "$([[ -e $work/other.JPG ]] && echo yes || echo no)"
+    for ending in JPG mkv; do
+      fails 2 "$root/examples/recipes/$1.sh" "$work/in.png" "$work/other.$ending"
+      case $1 in
+        luma-* | integral-*)
+          expect 'the message' "$work/other.$ending would be numbers: choose a name that ends in .txt; see --help" \
+            "$(sed 's/^[^:]*: //' "$work/err")"
+          ;;
+      esac
+      expect 'a file with a wrong ending' no "$([[ -e $work/other.$ending ]] && echo yes || echo no)"
+    done
     check_names "$root/examples/recipes/$1.sh" "$work/in.png"
     ;;
   *)
     gst-launch-1.0 -q "${source[@]}" ! jpegenc ! avimux ! filesink location="$work/in.avi"
     "$root/examples/recipes/$1.sh" "$work/in.avi" "$work/out.mkv"
     expect "frames of $1" "$FRAMES" "$(frames_of "$work/out.mkv")"
-    fails 2 "$root/examples/recipes/$1.sh" "$work/in.avi" "$work/other.MP4"
-    expect 'a file with a wrong ending' no "$([[ -e $work/other.MP4 ]] && echo yes || echo no)"
+    for ending in MP4 png; do
+      fails 2 "$root/examples/recipes/$1.sh" "$work/in.avi" "$work/other.$ending"
+      expect 'a file with a wrong ending' no "$([[ -e $work/other.$ending ]] && echo yes || echo no)"
+    done
     check_names "$root/examples/recipes/$1.sh" "$work/in.avi"
     ;;
 esac

@@ -497,6 +497,7 @@ class Errors(unittest.TestCase):
             self.skipTest("there is a GPU")
         for function in (lambda: frames.context(0), lambda: frames.BufferMaker("RGBA", 8, 4)):
             self.refused(RuntimeError, "has no CUDA|CUDA driver", function)
+        self.refused(RuntimeError, 'to make frames in system memory, set device="cpu"', function)
 
     def test_makers(self):
         for pattern, *shape in (("format XYZ is not supported", "XYZ", 8, 4),

@@ -250,6 +250,10 @@ class DiffProcessor : public Processor {
   /// If frames are missing, the scene is still the same: only time has passed.
   void interrupted(Interruption why, GstElement* element) override {
     if (why == Interruption::discont) return;
+    if (why == Interruption::caps && settings_.reference == diff::Reference::first && first_ != 0)
+      GST_ELEMENT_WARNING(
+          element, STREAM, FORMAT,
+          ("the caps changed: reference=first discards its first frame, and compares with the next one"), (nullptr));
     diff_->reset();
     if (limit_) limit_->reset();
     first_ = 0;

@@ -507,7 +507,7 @@ TEST(survives_a_change_of_size_with_places_in_pixels, Each::run) {
            {"mask-regions=200,150,50,50", "mask-regions has 200,150,50,50" + end},
            {"zones=\"door: 1,1 160,1 160,120\" mask-regions=100,100,100,100", ""}}) {
     at(settings);
-    Rig rig(run, settings, large);
+    Rig rig(run, std::string("reference=previous ") + settings, large);
     rig.push(noise(rig.video()));
     EXPECT_EQ(rig.warning().text, "");
     rig.caps(little);
@@ -953,6 +953,30 @@ TEST(notifies_of_its_motion_property, Each::run) {
   gst_harness_push_event(player.harness(), gst_event_new_eos());
   EXPECT(!player.motion());
   EXPECT_EQ(notified, 4);
+}
+
+/// Any field of the caps that describes the picture can differ between a golden picture and a camera.
+TEST(warns_if_a_change_of_caps_discards_the_first_frame, Each::run) {
+  const char* const text = "the caps changed: reference=first discards its first frame, and compares with the next one";
+  for (const char* reference : references)
+    for (const std::string& other : {caps_text("GRAY8", size, ",framerate=25/1"), caps_text("RGB", size),
+                                     caps_text("GRAY8", {64, 48}, ",framerate=30/1")}) {
+      at(std::string(reference) + " " + other);
+      Player player(run, std::string("gap=1000000 output=passthrough reference=") + reference);
+      player.caps_alone(other);
+      player.caps_alone(caps_text("GRAY8", size, ",framerate=30/1"));
+      EXPECT_EQ(player.warning().text, "");  // no frame is lost
+      player.play(square(player.video()));
+      for (const char* same : {",note=same-video", ",multiview-mode=mono", ""}) {
+        player.caps_alone(caps_text("GRAY8", size, std::string(",framerate=30/1") + same));
+        player.play(square(player.video()));
+      }
+      EXPECT_EQ(player.warning().text, "");
+      player.caps_alone(other);
+      player.play(square(player.video()));
+      EXPECT_EQ(player.warning().text, std::string(reference) == "first" ? text : "");
+      EXPECT_EQ(player.warning().text, "");
+    }
 }
 
 TEST(places_regions_in_cropped_frames, Each::run) {

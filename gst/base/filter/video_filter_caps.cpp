@@ -49,6 +49,18 @@ GstCaps* fixate_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps
   return gst_caps_fixate(othercaps);
 }
 
+namespace {
+
+/// Whether a filter can continue with the other frames. The multiview fields do not matter: some decoders and encoders
+/// of pictures omit them, others say mono.
+bool describe_the_same(const GstVideoInfo& video, GstVideoInfo other) {
+  GST_VIDEO_INFO_MULTIVIEW_MODE(&other) = GST_VIDEO_INFO_MULTIVIEW_MODE(&video);
+  GST_VIDEO_INFO_MULTIVIEW_FLAGS(&other) = GST_VIDEO_INFO_MULTIVIEW_FLAGS(&video);
+  return gst_video_info_is_equal(&video, &other);
+}
+
+}  // namespace
+
 gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
@@ -65,7 +77,7 @@ gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
   state.to_device = is_cuda_caps(outcaps);
   state.same_memory = is_cuda_caps(incaps) == state.to_device;
   const bool to_data = !is_video_caps(outcaps);
-  if (state.processor && !gst_video_info_is_equal(&video, &state.video)) {
+  if (state.processor && !describe_the_same(state.video, video)) {
     interrupt(self, Interruption::caps);
     finish_work(self);
     Gpu::Scope scope(state.host.gpu);

@@ -8,7 +8,7 @@
 
     maker = frames.BufferMaker("RGBA", 1280, 720)
     appsrc.set_property("caps", Gst.Caps.from_string(maker.caps))
-    appsrc.push_buffer(maker(picture, pts=frame.pts))
+    appsrc.emit("push-buffer", maker(picture, pts=frame.pts))
 
 docs/python.md explains lifetimes, streams and layouts. Objects of GStreamer are objects of PyGObject; in a program
 without it they are addresses (int).
@@ -163,7 +163,10 @@ class _Maker:
 
     def __init__(self, format, width, height, device_id):
         address, stream = c_void_p(), c_ssize_t()
-        call("cudavision_maker_new", format, width, height, device_id, byref(address), byref(stream))
+        try:
+            call("cudavision_maker_new", format, width, height, device_id, byref(address), byref(stream))
+        except RuntimeError as error:
+            raise RuntimeError(f'{error}; to make frames in system memory, set device="cpu"') from None
         self.address, self.stream = address.value, stream.value
         self._free = library().cudavision_maker_free
 

@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Checks what the commands of the pages compute:  answers_test.py [TEST …]
+
+tests/docs_commands.py checks that they run. GStreamer must find the plugin (GST_PLUGIN_PATH_1_0). Exit status: 0; 1
+after a failure; 77 without PyGObject, NumPy or the plugins of GStreamer that the commands need.
+"""
+import pathlib
+import re
+import struct
+import sys
+import tempfile
+import unittest
+import zlib
+
+root = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(root / "gst" / "python"))
+try:
+    import gi
+
+    gi.require_version("Gst", "1.0")
+    import numpy
+    from gi.repository import Gst
+except (ImportError, ValueError) as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+from cudavision import frames  # noqa: E402
+
+Gst.init(None)
+for needed in ("pngdec", "pngparse", "jpegdec"):
+    if not Gst.ElementFactory.find(needed):
+        print(f"skipped: GStreamer has no {needed}")
+        sys.exit(77)
+
+COLOUR = ("videotestsrc num-buffers=3 pattern=solid-color foreground-color={:#x} ! "
+          "video/x-raw,format={},width=160,height=160")
+
+
+def command_of(page, words):
+    """The pipeline of the only command on a page that contains these words."""
+    text = (root / "docs" / page).read_text(encoding="utf-8").replace("\\\n", " ")
+    (line,) = [line for line in text.splitlines() if "gst-launch-1.0" in line and words in line]
+    return re.sub(r".*?gst-launch-1\.0 (-\w )*", "", line)
+
+
+def swap(text, *pairs):
+    for old, new in pairs:
+        if old not in text:
+            raise AssertionError(f"{old} is not in {text}")
+        text = text.replace(old, new)
+    return text
+
+
+def write_png(path, pixels):
+    """Writes an array of H×W×4 as RGBA."""
+    height, width, _ = pixels.shape
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)) +
+                     chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def messages_of(pipeline):
+    """The element messages of a pipeline that runs to its end."""
+    pipeline = Gst.parse_launch(pipeline)
+    pipeline.set_state(Gst.State.PLAYING)
+    kinds = Gst.MessageType.ELEMENT | Gst.MessageType.EOS | Gst.MessageType.ERROR | Gst.MessageType.WARNING
+    found = []
+    while message := pipeline.get_bus().timed_pop_filtered(100 * Gst.SECOND, kinds):
+        if message.type != Gst.MessageType.ELEMENT:
+            break
+        found.append(message.get_structure())
+    pipeline.set_state(Gst.State.NULL)
+    if not message or message.type != Gst.MessageType.EOS:
+        raise AssertionError(f"the pipeline did not end: {message and message.get_structure()}")
+    return found
+
+
+def picture_of(pipeline):
+    """The first frame of a pipeline as RGBA, without its sink."""
+    pipeline = Gst.parse_launch(pipeline + " ! video/x-raw,format=RGBA ! appsink name=sink")
+    pipeline.set_state(Gst.State.PLAYING)
+    with frames.Frame(pipeline.get_by_name("sink").emit("pull-sample")) as frame:
+        picture = numpy.array(numpy.asarray(frame))
+    pipeline.set_state(Gst.State.NULL)
+    return picture
+
+
+class Answers(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def test_a_mask_makes_a_picture_round(self):
+        across = numpy.arange(120) - 59.5
+        inside = across**2 + across[:, None] ** 2 < 55**2
+        write_png(self.folder / "disc.png", (inside[..., None] * numpy.full(4, 255)).astype(numpy.uint8))
+        for format in ("RGB", "I420", "NV12", "RGBA", "Y444"):
+            with self.subTest(format):
+                pipeline = swap(
+                    command_of("elements/cudablend.md", "disc.png"), ("disc.png", str(self.folder / "disc.png")),
+                    ("filesrc location=clip.mp4 ! decodebin", COLOUR.format(0xff0000ff, format)),
+                    ("filesrc location=door.mp4 ! decodebin", COLOUR.format(0xffff0000, format)),
+                    ("videoconvert ! autovideosink", "videoconvert ! video/x-raw,format=RGBA ! appsink name=sink"))
+                got = Gst.parse_launch(pipeline)
+                got.set_state(Gst.State.PLAYING)
+                with frames.Frame(got.get_by_name("sink").emit("pull-sample")) as frame:
+                    picture = numpy.asarray(frame).astype(int)
+                    red = picture[20:140, 20:140, 0] > 128
+                    self.assertTrue((red == inside).all())
+                    self.assertTrue((picture[:18, :, 2] > 200).all())
+                got.set_state(Gst.State.NULL)
+
+    def test_a_transparent_picture_cuts_a_hole(self):
+        hole = numpy.zeros((160, 160), bool)
+        hole[30:50, 40:90] = True
+        for color, settings, cuts in ((0x00ffffff, "sink_1::operator=source", True), (0x00ffffff, "", False),
+                                      (0xffffffff, "sink_1::operator=source sink_1::alpha=0", False)):
+            with self.subTest(settings=settings, color=color):
+                made = picture_of(
+                    f"{COLOUR.format(0xffff0000, 'RGBA')} ! mix.sink_0 {COLOUR.format(color, 'RGBA')} ! mix.sink_1 "
+                    f"cudablend name=mix sink_1::xpos=40 sink_1::ypos=30 sink_1::width=50 sink_1::height=20 {settings}")
+                self.assertEqual(made.shape, (160, 160, 4))
+                self.assertTrue(((made[..., 3] == 0) == (hole & cuts)).all())
+
+    def test_two_streams_differ_by_the_mean(self):
+        """Also in formats whose black is 16."""
+        for format in ("I420", "NV12", "RGB", "Y444", "I420_10LE"):
+            for other, bins in ((0x646464, (25600, 0)), (0x787878, (25600, 0)), (0x8c8c8c, (0, 25600))):
+                with self.subTest(format=format, other=hex(other)):
+                    pipeline = swap(
+                        command_of("how-to/inspection.md", "sink_1::operator=difference"),
+                        ("filesrc location=clip.mp4 ! decodebin", COLOUR.format(0xff646464, format)),
+                        ("filesrc location=page.jpg ! jpegdec", COLOUR.format(0xff000000 | other, format)))
+                    (message, *_) = messages_of(pipeline)
+                    counts = message.get_value("channels")[0].get_value("counts")
+                    self.assertEqual(tuple(count // 3 for count in counts[:2]), bins)
+                    (message, *_) = messages_of(swap(pipeline, ("bins=8", "bins=256")))
+                    self.assertAlmostEqual(message.get_value("channels")[0].get_value("mean"),
+                                           (other & 255) - 100, delta=1.5)
+
+    def test_the_first_message_of_each_time_judges_a_picture(self):
+        good = numpy.full((48, 64, 4), 90, numpy.uint8)
+        bad = good.copy()
+        bad[8:28, 16:40] = 200
+        for judged in ([good, bad], [bad, bad], [bad, good, bad], [good, good], [bad, good]):
+            path = self.folder / "all"
+            with open(path, "wb") as joined:
+                for picture in (good, *judged):
+                    write_png(self.folder / "one", picture)
+                    joined.write((self.folder / "one").read_bytes())
+            with open(path, "rb") as joined:
+                told = messages_of(swap(
+                    command_of("how-to/inspection.md", "cat page.jpg"), ("fdsrc", f"fdsrc fd={joined.fileno()}"),
+                    ("image/jpeg", "image/png"), ("jpegparse", "pngparse"), ("jpegdec", "pngdec")))
+            first = {}
+            for message in told:
+                first.setdefault(message.get_value("stream-time") // Gst.SECOND, message.get_value("event"))
+            self.assertEqual([first[n + 1] in ("begin", "motion") for n in range(len(judged))],
+                             [picture is bad for picture in judged])
+
+    def test_four_frames_have_a_mean(self):
+        """Of frames that are black and white in turn."""
+        pipeline = Gst.parse_launch(swap(
+            command_of("opencv.md", "cudablend name=mix"),
+            ("filesrc location=clip.mp4 ! decodebin",
+             "videotestsrc pattern=blink num-buffers=12 ! video/x-raw,format=RGB,framerate=20/1"),
+            ("videoconvert ! autovideosink", "appsink name=sink")))
+        pipeline.set_state(Gst.State.PLAYING)
+        means = []
+        while sample := pipeline.get_by_name("sink").emit("pull-sample"):
+            with frames.Frame(sample) as frame:
+                means.append(int(numpy.asarray(frame).mean()))
+        pipeline.set_state(Gst.State.NULL)
+        self.assertEqual({mean in (127, 128) for mean in means[3:11]}, {True})
+
+    def test_a_golden_picture_comes_from_a_file(self):
+        """The stream has another format, size and rate than the file, and is compared with it to the end."""
+        write_png(self.folder / "page.png", numpy.full((120, 120, 4), (100, 100, 100, 255), numpy.uint8))
+        for format in ("I420", "NV12", "YUY2", "RGB", "I420_10LE"):
+            for color, event in ((0xff646464, "none"), (0xff8c8c8c, "begin")):
+                for more in ("", ",framerate=25/1", ",multiview-mode=mono", ",colorimetry=bt709"):
+                    if format == "RGB" and "bt709" in more:
+                        continue
+                    with self.subTest(format=format, event=event, more=more):
+                        told = messages_of(swap(
+                            command_of("how-to/inspection.md", "concat name=golden"),
+                            ("page.jpg ! jpegdec", f"{self.folder}/page.png ! pngdec"),
+                            ("filesrc location=clip.mp4 ! decodebin", COLOUR.format(color, format) + more)))
+                        self.assertEqual([message.get_value("event") for message in told[:2]], ["none", event])
+
+    def test_samples_of_a_camera_fill_16_bits(self):
+        """10, 12 and 14 bits in GRAY16_LE, as docs/formats.md says."""
+        text = (root / "docs" / "formats.md").read_text(encoding="utf-8")
+        weights = re.search(r'weights="<(\d+)>".*?14\s+bits: (\d+), 10\s+bits: (\d+)', text, re.S)
+        twelve, fourteen, ten = weights.groups()
+        for bits, weight in ((10, ten), (12, twelve), (14, fourteen)):
+            with self.subTest(bits=bits):
+                values = numpy.zeros((48, 64), "<u2")
+                values[0] = 2**bits - 1
+                values[1] = 7
+                path = self.folder / "raw"
+                path.write_bytes(values.tobytes())
+                (message,) = messages_of(
+                    f"filesrc location={path} blocksize=6144 ! video/x-raw,format=GRAY16_LE,width=64,height=48,"
+                    f'framerate=1/1 ! cudaconvolve weights="<{weight}>" divisor=1 ! cudahistogram bins={2**bits} ! '
+                    "fakesink")
+                luma = message.get_value("channels")[0]
+                counts = luma.get_value("counts")
+                self.assertEqual((counts[0], counts[7], counts[-1]), (46 * 64, 64, 64))
+                self.assertEqual(luma.get_value("saturated"), 47 / 48)
+
+    def test_frames_of_arrays_arrive(self):
+        """The program in docs/python.md."""
+        text = (root / "docs" / "python.md").read_text(encoding="utf-8")
+        (code,) = [code for code in re.findall(r"```python\n(.*?)```", text, re.S) if "BufferMaker(" in code]
+        code = swap(code, ('BufferMaker("RGBA", 1280, 720)', 'BufferMaker("RGBA", 1280, 720, device="cpu")'))
+        pipeline = Gst.parse_launch("appsrc name=source format=time ! cudablend ! appsink name=sink")
+        pipeline.set_state(Gst.State.PLAYING)
+        picture = numpy.full((720, 1280, 4), 255, numpy.uint8)
+        exec(code, {"Gst": Gst, "frames": frames, "picture": picture, "appsrc": pipeline.get_by_name("source")})
+        pipeline.get_by_name("source").emit("end-of-stream")
+        sample = pipeline.get_by_name("sink").emit("pull-sample")
+        with frames.Frame(sample) as frame:
+            self.assertTrue((numpy.asarray(frame) == 255).all())
+        pipeline.set_state(Gst.State.NULL)
+
+    def test_programs_use_what_pygobject_has(self):
+        """Without GstApp, which few programs import, an appsrc and an appsink have signals, but no methods."""
+        for path in [*(root / "docs").rglob("*.md"), *(root / "gst" / "python").rglob("*.py"),
+                     *(root / "examples").rglob("*.py"), *(root / "examples").rglob("*.md")]:
+            self.assertIsNone(re.search(r"\.(push_buffer|push_sample|pull_sample|end_of_stream)\(",
+                                        path.read_text(encoding="utf-8")), path)
+
+
+if __name__ == "__main__":
+    unittest.main()
