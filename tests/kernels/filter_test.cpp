@@ -56,9 +56,7 @@ TEST(Threads, AreAsManyAsTheWorkIsWorth) {
     });
     EXPECT_EQ(seen, std::vector<int>(rows, 1)) << work;
 #ifndef __SANITIZE_THREAD__
-    if (work == 0) {
-      EXPECT_EQ(where, std::vector<std::thread::id>(rows, std::this_thread::get_id()));
-    }
+    EXPECT_TRUE(work > 0 || where == std::vector<std::thread::id>(rows, std::this_thread::get_id()));
 #endif
   }
   cpu::for_ranges(0, {1e7, 1e6}, [](int, int) { FAIL() << "there are no rows"; });
@@ -123,9 +121,7 @@ TEST(Region, AnyRectanglesIntersect) {
   const auto expect = [](const Rect& a, const Rect& b, const Rect& common) {
     for (const Rect& rect : {intersection(a, b), intersection(b, a)}) {
       EXPECT_EQ(rect.empty(), common.empty());
-      if (!common.empty()) {
-        EXPECT_EQ(rect, common);
-      }
+      EXPECT_TRUE(rect.empty() || rect == common) << rect;
     }
   };
   const Rect frame{0, 0, 100, 80};
@@ -177,15 +173,6 @@ TEST_P(Plans, DoNotDisturbEachOther) {
         EXPECT_TRUE(jobs[i]->finish().bytes() == expected[2 * t + i].bytes()) << "plan " << 2 * t + i;
     }
   });
-}
-
-TEST_P(Plans, RowsMayLieFarApart) {
-  expect_far_rows_found(backend, wide_gaussian);
-  expect_far_rows_found(backend, some_convolve());
-  convolve::Params sharpen;
-  sharpen.preset = convolve::Preset::sharpen_5;
-  sharpen.border = Border::copy;
-  expect_far_rows_found(backend, sharpen);
 }
 
 TEST_P(Plans, LongestSides) {

@@ -361,14 +361,6 @@ TEST_P(LocalPlans, StrengthFollowsTheRegion) {
       EXPECT_TRUE(run(following, {small, large}).bytes() == run(following, {large}).bytes());
     }
 }
-
-TEST_P(LocalPlans, RowsMayLieFarApart) {
-  for (Operation operation : {Operation::box_mean, Operation::deviation, Operation::nlm}) {
-    local::Params params{operation, 2};
-    params.search_radius = 2;
-    expect_far_rows_found(backend, params);
-  }
-}
 INSTANTIATE_FOR_BACKENDS(LocalPlans);
 
 TEST(LocalSchedule, BlocksFitIntoSharedMemory) {
