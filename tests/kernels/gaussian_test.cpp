@@ -185,14 +185,15 @@ TEST(GaussianSchedule, FindsAKernelForEveryRadius) {
                                window.window_groups_y <= shapes[std::size_t(i)].window_groups_y;
             ASSERT_TRUE(i == shape ? holds : !holds || (shape >= 0 && i > shape)) << rx << " " << ry;
           }
-          const int limit = 227 << 10,
-                    warps = gaussian::large_warps(sample_bytes, window.window_groups_x, window.window_groups_y, limit);
+          constexpr int limit = 227 << 10;
+          const int warps =
+              gaussian::large_warps(sample_bytes, window.window_groups_x, window.window_groups_y, limit);
+          const auto bytes = [&](int of_warps) {
+            return gaussian::large_bytes(sample_bytes, window.window_groups_x, window.window_groups_y, of_warps);
+          };
           ASSERT_TRUE(warps >= 1 && warps <= gaussian::tuning.large_warps);
-          ASSERT_LE(gaussian::large_bytes(sample_bytes, window.window_groups_x, window.window_groups_y, warps), limit);
-          if (warps < gaussian::tuning.large_warps) {
-            ASSERT_GT(gaussian::large_bytes(sample_bytes, window.window_groups_x, window.window_groups_y, warps + 1),
-                      limit);
-          }
+          ASSERT_LE(bytes(warps), limit);
+          ASSERT_TRUE(warps == gaussian::tuning.large_warps || bytes(warps + 1) > limit);
         }
   };
   check(1, gaussian::byte_shapes);

@@ -302,9 +302,6 @@ class HistogramSchedule : public testing::Test {
     ASSERT_LE(share.rect_count, histogram::max_rects);
     counted.insert(counted.end(), share.rects, share.rects + share.rect_count);
   }
-  static void expect_same(const std::vector<Rect>& expected, const std::vector<Rect>& counted) {
-    ASSERT_EQ(expected, counted);
-  }
 };
 
 /// The launches of a frame count every piece of every set exactly once.
@@ -323,7 +320,7 @@ TEST_F(HistogramSchedule, LaunchesCountEveryPieceOnce) {
           << "planes are read together";
     }
     for (int s = 0; s < (frame.plan.three_planes ? 1 : format.color_sets()); ++s)
-      expect_same(frame.plan.counts(format.sets[s]) ? frame.pieces[s] : std::vector<Rect>(), counted[s]);
+      ASSERT_EQ(frame.plan.counts(format.sets[s]) ? frame.pieces[s] : std::vector<Rect>(), counted[s]);
   });
 }
 
@@ -347,9 +344,7 @@ TEST_F(HistogramSchedule, WordBlocksBelongToOneJob) {
     }
     ASSERT_EQ(launch.blocks, blocks);
     ASSERT_LE(blocks, frame.limits.multiprocessors + 2);
-    if (launch.jobs > 0) {
-      ASSERT_LE(histogram::word_counter_bytes, frame.limits.shared_bytes);
-    }
+    ASSERT_TRUE(launch.jobs == 0 || histogram::word_counter_bytes <= frame.limits.shared_bytes);
   });
 }
 
@@ -363,10 +358,8 @@ TEST_F(HistogramSchedule, PixelBlocksBelongToOneJob) {
     ASSERT_LE(shares[1].first_block, shares[2].first_block);
     for (int block = 0; block < launch.blocks; ++block)
       ++blocks[(block >= shares[1].first_block) + (block >= shares[2].first_block)];
-    for (int i = 0; i < 3; ++i) {
-      // Job 0 has a block even if there is nothing to count.
+    for (int i = 0; i < 3; ++i)  // job 0 has a block even if there is nothing to count
       ASSERT_EQ(blocks[i], shares[i].rect_count > 0 ? shares[i].blocks * launch.tables[i].passes : i == 0);
-    }
     ASSERT_LE(launch.shared_bytes, std::size_t(frame.limits.shared_bytes));
     ASSERT_LE(launch.blocks, frame.limits.multiprocessors + launch.tables[0].passes + launch.tables[1].passes +
                                  launch.tables[2].passes);
