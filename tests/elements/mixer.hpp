@@ -202,9 +202,8 @@ class Mixer {
     GstSample* sample = nullptr;
     g_signal_emit_by_name(sink_, "try-pull-sample", guint64(patience), &sample);
     if (!sample) {
-      gboolean ended = FALSE;
-      g_object_get(sink_, "eos", &ended, nullptr);
-      FAIL_UNLESS(ended, "%s: nothing came, and no end (%s)", where().c_str(), error(0).text.c_str());
+      FAIL_UNLESS(get<gboolean>(sink_, "eos"), "%s: nothing came, and no end (%s)", where().c_str(),
+                  error(0).text.c_str());
       return {};
     }
     Output output;

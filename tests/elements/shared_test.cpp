@@ -206,7 +206,7 @@ TEST(reads_rows_that_share_memory_or_run_upwards, Each::run) {
     const GstVideoInfo video = video_info(format, {38, 30});
     const Buffer bytes = noise(video);
     const auto laid_out = [&](int (*stride)(int), bool upwards) {
-      Buffer frame(gst_buffer_copy_deep(bytes.get()));
+      Buffer frame = copied(bytes);
       GstVideoMeta* meta = add_meta(frame, video);
       for (guint p = 0; p < meta->n_planes; ++p) {
         const int rows = int(

@@ -202,13 +202,12 @@ class BlendFormats : public OnBackendWithFormat {};
 
 TEST_P(BlendFormats, EqualTheReference) {
   Random random(unsigned(format) + 1);
-  for (int round = 0; round < rounds(); ++round) {
+  for (int round = 0; round < rounds(); ++round)
     for (const auto& size : small_sizes) {
       expect_reference(backend, random_scene(random, format, format, size));
       expect_reference(backend, random_scene(random, format, Format(random.below(format_count)), size));
       expect_reference(backend, random_scene(random, Format(random.below(format_count)), format, size));
     }
-  }
 }
 
 /// A picture in the format and colours of the output is not changed.
@@ -252,7 +251,7 @@ TEST_P(BlendFormats, StacksAreExact) {
   const bool divides = backend == Backend::cuda && reference::definition(format).has_alpha();
   std::vector<std::pair<int, int>> all = small_sizes;
   all.insert(all.end(), {{1027, 18}, {1100, 3}, {40, 90}});  // wider and taller than a tile
-  for (int round = 0; round < 4 * rounds(); ++round) {
+  for (int round = 0; round < 4 * rounds(); ++round)
     for (const auto& [width, height] : all) {
       Scene scene = any_scene(random, {format, width, height}, round);
       const int grid = random.below(3) ? 2 : 1;  // 2: chroma samples of the pad and the output coincide
@@ -275,7 +274,6 @@ TEST_P(BlendFormats, StacksAreExact) {
       }
       expect_reference(backend, scene, !exact || divides || scene.pads.back().params.op == Operator::average);
     }
-  }
 }
 
 /// One unscaled pad over another picture, at odd and even positions, with odd and even crops and sizes. Chroma samples
@@ -389,7 +387,7 @@ TEST_P(BlendPlans, EveryMixEqualsThePixels) {
 /// Two pictures with the format and size of the output, mostly aligned. Such frames have their own kernels.
 TEST_P(BlendPlans, EqualSizes) {
   Random random(99);
-  for (Format format : all_formats()) {
+  for (Format format : all_formats())
     for (int round = 0; round < 24; ++round) {
       const auto [width, height] = random.pick<std::pair<int, int>>({{128, 32}, {257, 19}, {16, 2}, {98, 8}});
       const Geometry geometry{format, width, height};
@@ -411,7 +409,6 @@ TEST_P(BlendPlans, EqualSizes) {
       }
       expect_reference(backend, scene);
     }
-  }
 }
 
 /// GStreamer's compositor has integer formulas: `over` and `add` on a transparent background (overlay), and `over` on
@@ -526,7 +523,7 @@ TEST_P(BlendPlans, ManyTiles) {
 TEST_P(BlendPlans, RowsFarApart) {
   const Picture src = make_picture({Format::GRAY8, 100, 35}, 9);
   const auto plan = plan_for(backend, src.geometry(), {});
-  for (int width : {100, 80}) {
+  for (int width : {100, 80})
     for (double alpha : {1.0, 0.5}) {
       Pad pad{src, {}};
       pad.params.place = {0, 0, width, 35};
@@ -538,7 +535,6 @@ TEST_P(BlendPlans, RowsFarApart) {
       };
       EXPECT_EQ(expected.sample_difference(run_far_apart(backend, work, src), 1), "") << width << ' ' << alpha;
     }
-  }
 }
 
 /// A picture that hides everything leaves no trace of hidden pictures, in this frame or the next, to the last bit.
@@ -613,7 +609,7 @@ TEST_P(BlendPlans, OthersChangeNothingBeside) {
 /// layers. A pad on top that matches its key everywhere changes nothing, but selects that kernel.
 TEST_P(BlendPlans, WallsGiveTheSameBits) {
   Random random(23);
-  for (Format format : all_formats()) {
+  for (Format format : all_formats())
     for (int round = 0; round < 6 * rounds(); ++round) {
       const Geometry geometry{format, random.between(130, 300), random.between(70, 140)};
       Scene scene = any_scene(random, geometry, round);
@@ -646,7 +642,6 @@ TEST_P(BlendPlans, WallsGiveTheSameBits) {
       none.key.mode = blend::Key::Mode::first_pixel;
       EXPECT_EQ(direct.sample_difference(compose(backend, scene), 0), "") << describe(scene);
     }
-  }
 }
 
 /// Each error is one sentence that names the wrong parameter. Nothing is written.
@@ -691,7 +686,7 @@ TEST_P(BlendPlans, RefusesBadPads) {
 INSTANTIATE_FOR_BACKENDS(BlendPlans);
 
 TEST(BlendLayout, GridIsAsSquareAsFits) {
-  for (int count = 1; count <= 64; ++count) {
+  for (int count = 1; count <= 64; ++count)
     for (const auto& [columns, rows] : {std::pair{0, 0}, {3, 0}, {0, 2}, {8, 8}}) {
       const auto cells = blend::grid_layout(count, columns, rows, 5, 1920, 1080);
       ASSERT_EQ(cells.size(), std::size_t(count));
@@ -707,7 +702,6 @@ TEST(BlendLayout, GridIsAsSquareAsFits) {
         EXPECT_LE(cells[i].y + cells[i].height, 1080);
       }
     }
-  }
   EXPECT_EQ(blend::grid_layout(5, 2, 2, 0, 100, 50)[3], (Rect{50, 25, 50, 25}));
   EXPECT_TRUE(blend::grid_layout(5, 2, 2, 0, 100, 50)[4].empty());
   EXPECT_TRUE(blend::grid_layout(4, 2, 2, 100, 100, 50)[0].empty());  // the gaps leave no room

@@ -326,7 +326,7 @@ TEST(ConvolveSchedule, EverySampleIsInOneBlock) {
   Random random(1);
   for (Format format : all_formats()) {
     const FormatInfo& layout = info(format);
-    for (const auto& [name, schedule] : all_families(format)) {
+    for (const auto& [name, schedule] : all_families(format))
       for (int round = 0; round < 8; ++round) {
         const Rect rect{random.below(300), random.below(50), random.between(1, 700), random.between(1, 300)};
         const int channels = layout.sets[random.below(layout.set_count)].channels;
@@ -352,7 +352,6 @@ TEST(ConvolveSchedule, EverySampleIsInOneBlock) {
         EXPECT_EQ(std::count(samples.begin(), samples.end(), 1), rect.width * rect.height)
             << layout.name << ", " << name;
       }
-    }
   }
 }
 

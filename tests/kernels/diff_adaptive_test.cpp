@@ -98,7 +98,7 @@ class DiffAdaptive : public OnBackend {};
 TEST_P(DiffAdaptive, EqualsReference) {
   int number = 0;
   for (Format format :
-       {Format::GRAY8, Format::NV12, Format::RGBA, Format::P010_10LE, Format::YUY2, Format::Y41B, Format::GBR}) {
+       {Format::GRAY8, Format::NV12, Format::RGBA, Format::P010_10LE, Format::YUY2, Format::Y41B, Format::GBR})
     for (const Scene* scene : {&everything, &dark, &cloud}) {
       diff::Params params = automatic();
       params.drop_shadows = ++number % 2;
@@ -118,12 +118,11 @@ TEST_P(DiffAdaptive, EqualsReference) {
       EXPECT_GT(changed, 10000u) << info(format).name << " " << number;
       EXPECT_LE(unlike, changed / 500) << info(format).name << " " << number << ", of " << changed;
     }
-  }
 }
 
 /// Sizes of one pixel and one row, sizes below and above a cell, and strides.
 TEST_P(DiffAdaptive, OddSizes) {
-  for (const auto& [width, height] : {std::pair{1, 1}, {1, 40}, {70, 1}, {17, 16}, {33, 65}, {600, 20}}) {
+  for (const auto& [width, height] : {std::pair{1, 1}, {1, 40}, {70, 1}, {17, 16}, {33, 65}, {600, 20}})
     for (int scale : {1, 2, 8}) {
       diff::Params params = automatic();
       params.drop_shadows = true;
@@ -156,7 +155,6 @@ TEST_P(DiffAdaptive, OddSizes) {
         }
       }
     }
-  }
 }
 
 /// The frames of `everything`, except for another picture in frame `other`.
@@ -171,7 +169,7 @@ TEST_P(DiffAdaptiveBackends, CudaEqualsCpu) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   SKIP_UNLESS_AVAILABLE(Backend::cuda);
   // CUDA reads rows of 204 bytes as words.
-  for (const auto& [scale, width] : {std::pair{1, 203}, {4, 203}, {4, 204}, {8, 204}}) {
+  for (const auto& [scale, width] : {std::pair{1, 203}, {4, 203}, {4, 204}, {8, 204}})
     for (Output output : {Output::mask, Output::difference}) {
       diff::Params params = automatic();
       params.output = output;
@@ -185,7 +183,6 @@ TEST_P(DiffAdaptiveBackends, CudaEqualsCpu) {
       expect_equal_backends(params, geometry, 45, 70, wall_with_a_break(geometry, 67), true);
       if (HasFatalFailure()) return;
     }
-  }
 }
 
 INSTANTIATE_FOR_EACH_FORMAT(DiffAdaptiveBackends);
@@ -541,14 +538,13 @@ TEST_P(DiffAdaptive, FindsWhatMoves) {
 Picture ring_of(const Geometry& geometry, int frame, int hole, bool open) {
   Random random(unsigned(frame) + 1);
   Picture out(geometry);
-  for (const Component& c : out.format().components) {
+  for (const Component& c : out.format().components)
     out.change(c, [&](int x, int y, int) {
       const int left = (x << c.shift_x) - 20, top = (y << c.shift_y) - 10, outer = hole + 20;
       const bool inside = left >= 10 && top >= 10 && left < hole + 10 && top < hole + (open ? 20 : 10);
       const bool ring = left >= 0 && top >= 0 && left < outer && top < outer && !inside && frame >= 60;
       return (ring ? 180 : 100) + random.between(-2, 2);
     });
-  }
   return out;
 }
 
@@ -558,7 +554,7 @@ TEST_P(DiffAdaptive, FillsWhatIsEnclosed) {
     int hole;
     bool open, masked, filled;
   };
-  for (int scale : {1, 2}) {
+  for (int scale : {1, 2})
     for (const Case& c : {Case{24, false, false, true}, Case{24, true, false, false}, Case{24, false, true, false},
                           Case{60, false, false, false}}) {
       diff::Params params = without_compensation();
@@ -577,12 +573,11 @@ TEST_P(DiffAdaptive, FillsWhatIsEnclosed) {
       EXPECT_FALSE(changed(10, 5)) << "beside it";
       EXPECT_EQ(changed(20 + middle, 10 + middle), c.filled) << "hole of " << c.hole << ", scale " << scale;
     }
-  }
 }
 
 /// The outline of the mask shown follows the pixels of the frame, so it is closer to the object than blocks are.
 TEST_P(DiffAdaptive, ShowsAFinerOutline) {
-  for (Format format : {Format::NV12, Format::GRAY8, Format::RGBA, Format::P010_10LE, Format::YUY2}) {
+  for (Format format : {Format::NV12, Format::GRAY8, Format::RGBA, Format::P010_10LE, Format::YUY2})
     for (int scale : {4, 8}) {
       diff::Params params = automatic();
       params.open_radius = 1;
@@ -613,7 +608,6 @@ TEST_P(DiffAdaptive, ShowsAFinerOutline) {
       EXPECT_LE(unlike, shown / 500) << info(format).name << " " << scale;
       EXPECT_LT(10 * wrong, 8 * wrong_blocks) << info(format).name << " " << scale;
     }
-  }
 }
 
 /// A pixel follows blocks up to two blocks away. More distant blocks look like it, but do not count.
@@ -699,7 +693,7 @@ TEST_P(DiffAdaptive, ComparesMeansAtAPartOfTheSize) {
 
 /// The difference shown, and its mean, are relative to the mean of each unmasked pixel.
 TEST_P(DiffAdaptive, ShowsTheDifferenceFromTheMean) {
-  for (int scale : {1, 2}) {
+  for (int scale : {1, 2})
     for (int masked : {0, 30}) {  // columns, which change more
       diff::Params params = without_compensation();
       params.output = Output::difference;
@@ -718,7 +712,6 @@ TEST_P(DiffAdaptive, ShowsTheDifferenceFromTheMean) {
         EXPECT_EQ(plan->result().changed, frame < 3 ? 0u : unsigned(unmasked)) << masked;
       }
     }
-  }
 }
 
 /// After a switch of the light, the means restart with the frame. The switch must not count as a disturbance of single

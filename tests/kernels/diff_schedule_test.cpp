@@ -13,9 +13,9 @@ diff::Plan resolved(const diff::Params& params, const Geometry& geometry) {
 }
 
 TEST(DiffSchedule, EveryPixelIsInOneTile) {
-  for (Format format : all_formats()) {
-    for (int width : {1, 3, 16, 127, 128, 129, 511, 512, 513, 1920, 7680, 16384}) {
-      for (int height : {1, 2, 15, 16, 17, 1080, 4320, 16384}) {
+  for (Format format : all_formats())
+    for (int width : {1, 3, 16, 127, 128, 129, 511, 512, 513, 1920, 7680, 16384})
+      for (int height : {1, 2, 15, 16, 17, 1080, 4320, 16384})
         for (int radius : {0, 1, 2}) {
           diff::Params params = reference::without_light();
           params.open_radius = radius;
@@ -33,9 +33,6 @@ TEST(DiffSchedule, EveryPixelIsInOneTile) {
             EXPECT_TRUE(just_cover(tiles.x, tiles.width, width) && just_cover(tiles.y, tiles.rows, height));
           }
         }
-      }
-    }
-  }
 }
 
 TEST(DiffSchedule, LayoutFollowsTheFormat) {
@@ -68,8 +65,8 @@ TEST(DiffSchedule, EveryFormatHasTheShapeOfItsLayout) {
 }
 
 TEST(DiffSchedule, TilesHaveSlotsForTheirCells) {
-  for (Format format : {Format::GRAY8, Format::YUY2, Format::RGBA}) {
-    for (int cell = diff::min_cell; cell <= diff::max_cell; ++cell) {
+  for (Format format : {Format::GRAY8, Format::YUY2, Format::RGBA})
+    for (int cell = diff::min_cell; cell <= diff::max_cell; ++cell)
       for (int radius : {0, 1, 2}) {
         diff::Params params = reference::without_light();
         params.cell_size = cell;
@@ -92,8 +89,6 @@ TEST(DiffSchedule, TilesHaveSlotsForTheirCells) {
           ASSERT_TRUE(slot >= 0 && slot < tiles.slots / tiles.slots_x) << "cell size " << cell << ", y " << y;
         }
       }
-    }
-  }
 }
 
 TEST(DiffSchedule, ReciprocalOfTheCellSizeIsExact) {
@@ -106,7 +101,7 @@ TEST(DiffSchedule, ReciprocalOfTheCellSizeIsExact) {
 }
 
 TEST(DiffSchedule, KernelsFollowFromTheOutput) {
-  for (Output output : {Output::difference, Output::mask, Output::overlay, Output::none}) {
+  for (Output output : {Output::difference, Output::mask, Output::overlay, Output::none})
     for (const auto& [radius, light] : {std::pair{0, 0.0}, {3, 0.0}, {0, 0.6}, {3, 0.6}}) {
       diff::Params params = params_of(output);
       params.open_radius = radius;
@@ -123,7 +118,6 @@ TEST(DiffSchedule, KernelsFollowFromTheOutput) {
       EXPECT_EQ(s.open == diff::Writes::mask, output == Output::mask && opens);
       EXPECT_EQ(s.open == diff::Writes::changed, output == Output::overlay && opens);
     }
-  }
 }
 
 TEST(DiffSchedule, MemoryDoesNotOverlap) {

@@ -153,8 +153,8 @@ TEST_P(DiffSweep, EqualsReference) {
 /// takes every second combination, and the next format takes the others.
 TEST_P(DiffSweep, CommonSettings) {
   int settings = 0;
-  for (Reference reference : {Reference::previous, Reference::first, Reference::background, Reference::median}) {
-    for (Output output : {Output::difference, Output::mask, Output::overlay, Output::none}) {
+  for (Reference reference : {Reference::previous, Reference::first, Reference::background, Reference::median})
+    for (Output output : {Output::difference, Output::mask, Output::overlay, Output::none})
       for (const auto& [radius, scale] : {std::pair{0, 1}, {1, 1}, {1, 2}, {0, 4}}) {
         const int at = settings++;
         if ((at + at / 4 + at / 16 + int(format)) % 2) continue;
@@ -164,8 +164,6 @@ TEST_P(DiffSweep, CommonSettings) {
         expect_reference(backend, params, {format, 641, 117}, unsigned(format) + 9, 3, false);
         if (HasFatalFailure()) return;
       }
-    }
-  }
 }
 INSTANTIATE_FOR_FORMATS(DiffSweep, all_formats());
 
@@ -335,7 +333,7 @@ Picture before_and_after(const Geometry& geometry, int frame, int cut) {
 TEST_P(DiffPlans, MixturesRestartWhenLightIsSwitched) {
   constexpr int cut = 5;
   for (Format format :
-       {Format::GRAY8, Format::NV12, Format::RGBA, Format::P010_10LE, Format::YUY2, Format::GBR, Format::RGBA64_LE}) {
+       {Format::GRAY8, Format::NV12, Format::RGBA, Format::P010_10LE, Format::YUY2, Format::GBR, Format::RGBA64_LE})
     for (Output output : {Output::mask, Output::overlay, Output::difference, Output::none}) {
       diff::Params params = params_of(Reference::mog2, output);
       params.open_radius = int(output) % 2;
@@ -363,7 +361,6 @@ TEST_P(DiffPlans, MixturesRestartWhenLightIsSwitched) {
         }
       }
     }
-  }
 }
 
 /// The second plan knows when the reference began, even if it does not look for changes of the light itself.
@@ -507,7 +504,7 @@ TEST_P(DiffPlans, EqualsOpenCV) {
 }
 
 TEST_P(DiffPlans, BoxesAreDrawn) {
-  for (Format format : all_formats()) {
+  for (Format format : all_formats())
     for (const auto& [width, height] : {std::pair{1, 1}, {45, 33}, {1500, 901}}) {
       const Geometry geometry{format, width, height};
       diff::Params params = params_of(Output::none);
@@ -528,14 +525,13 @@ TEST_P(DiffPlans, BoxesAreDrawn) {
       EXPECT_EQ(reference::with_boxes(before, regions).sample_difference(job.finish(), 0), "") << info(format).name;
       EXPECT_TRUE(plan->draw_boxes({}, {}, {}).ok());
     }
-  }
 }
 
 /// Shadows on walls of any colour must be dropped by all models. A dark object of another colour is kept.
 TEST_P(DiffPlans, DropsShadows) {
   for (Format format :
-       {Format::NV12, Format::RGBA, Format::Y444, Format::YUY2, Format::P010_10LE, Format::GBR, Format::UYVY}) {
-    for (Reference reference : {Reference::background, Reference::mog2, Reference::median}) {
+       {Format::NV12, Format::RGBA, Format::Y444, Format::YUY2, Format::P010_10LE, Format::GBR, Format::UYVY})
+    for (Reference reference : {Reference::background, Reference::mog2, Reference::median})
       for (int scale : {1, 2}) {
         diff::Params params = params_of(reference, Output::none);
         params.analysis_scale = scale;
@@ -575,8 +571,6 @@ TEST_P(DiffPlans, DropsShadows) {
           EXPECT_EQ(changed(*plan, object), area) << "an object";
         }
       }
-    }
-  }
 }
 INSTANTIATE_FOR_BACKENDS(DiffPlans);
 
@@ -600,7 +594,7 @@ class MixtureBackends : public testing::TestWithParam<Format> {};
 TEST_P(MixtureBackends, CudaEqualsCpu) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   SKIP_UNLESS_AVAILABLE(Backend::cuda);
-  for (bool luma_only : {false, true}) {
+  for (bool luma_only : {false, true})
     for (Output output : {Output::mask, Output::difference}) {
       diff::Params params = params_of(Reference::mog2, output);
       params.luma_only = luma_only;
@@ -618,7 +612,6 @@ TEST_P(MixtureBackends, CudaEqualsCpu) {
       });
       if (HasFatalFailure()) return;
     }
-  }
 }
 INSTANTIATE_FOR_EACH_FORMAT(MixtureBackends);
 

@@ -69,15 +69,13 @@ TEST(Threads, AreAsManyAsTheWorkIsWorth) {
 TEST(Border, IndexEqualsOpenCV) {
   std::vector<std::pair<Border, int>> modes = opencv_borders;
   modes.emplace_back(Border::wrap, cv::BORDER_WRAP);
-  for (const auto& [border, mode] : modes) {
-    for (int n = 1; n <= 20; ++n) {
+  for (const auto& [border, mode] : modes)
+    for (int n = 1; n <= 20; ++n)
       for (int i = -300; i <= 300; ++i) {
         const int expected = cv::borderInterpolate(i, n, mode);
         ASSERT_EQ(border_index(i, n, border), expected) << borders[std::size_t(border)].nick << " " << i << " of " << n;
         ASSERT_EQ(reference::extrapolate(i, n, border), expected) << "the reference";
       }
-    }
-  }
   for (Border border : {Border::fill, Border::copy}) EXPECT_EQ(border_index(-1, 5, border), -1);
 }
 
@@ -92,7 +90,7 @@ TEST(Border, TableIsInTheOrderOfTheEnum) {
 
 TEST(Region, SetRectsCoverTheSamplesOfTheirPixels) {
   Random random(5);
-  for (Format format : all_formats()) {
+  for (Format format : all_formats())
     for (int round = 0; round < 300; ++round) {
       const Geometry geometry{format, random.between(1, 12), random.between(1, 12)};
       const Rect pixels{random.between(-6, 14), random.between(-6, 14), random.between(-2, 14), random.between(-2, 14)};
@@ -112,7 +110,6 @@ TEST(Region, SetRectsCoverTheSamplesOfTheirPixels) {
         }
       }
     }
-  }
 }
 
 /// Coordinates up to the limits of int must not overflow.

@@ -446,7 +446,7 @@ TEST(Tracker, JoinsPiecesThatGoTheSameWayAcross) {
   for (const Case& c :
        {Case{"right", 6, 6, 0, 0, 1, 1}, Case{"left", -6, -6, 0, 0, 1, 1}, Case{"aslant", 5, 5, 3, 0, 1, 1},
         Case{"opposite ways", 1, -1, 0, 0, 2, 2}, Case{"down", 0, 0, 6, 0, 2, 2}, Case{"still", 0, 0, 0, 0, 2, 1},
-        Case{"one follows", 0, 6, 0, 0, 2, 2}, Case{"from different places", 6, 6, 0, 10, 2, 2}}) {
+        Case{"one follows", 0, 6, 0, 0, 2, 2}, Case{"from different places", 6, 6, 0, 10, 2, 2}})
     for (const bool torso_first : {false, true}) {  // of two new regions, the larger one becomes the older object
       SCOPED_TRACE(std::string(c.name) + (torso_first ? ", torso first" : ", legs first"));
       const int height = torso_first ? 80 : 64, width = torso_first ? 64 : 48, middle = 32 + height + 16;
@@ -468,7 +468,6 @@ TEST(Tracker, JoinsPiecesThatGoTheSameWayAcross) {
       EXPECT_NEAR(objects[0].box.y, torso.y, 16);
       EXPECT_NEAR(objects[0].box.y + objects[0].box.height, legs.y + legs.height, 16);
     }
-  }
 }
 
 /// Two upright objects, one above the other, are two people, one behind the other, unless one is clearly lower.
