@@ -38,9 +38,7 @@ TEST(has_every_property_of_compositor, Each::element) {
   compare(own.element(), theirs.element());
   for (int i = 0; i < 3; ++i) {
     compare(own.pad(i), theirs.pad(i));
-    gchar *actual = gst_pad_get_name(own.pad(i)), *expected = gst_pad_get_name(theirs.pad(i));
-    EXPECT_EQ(std::string(actual), std::string(expected));
-    g_free(actual), g_free(expected);
+    EXPECT_EQ(std::string(GST_OBJECT_NAME(own.pad(i))), GST_OBJECT_NAME(theirs.pad(i)));
   }
 }
 

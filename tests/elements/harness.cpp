@@ -256,7 +256,7 @@ Buffer blank(const GstVideoInfo& video) {
 }  // namespace
 
 std::vector<std::string> formats(const Run& run, const char* feature) {
-  GstElementFactory* factory = gst_element_factory_find(run.element.c_str());
+  g_autoptr(GstElementFactory) factory = gst_element_factory_find(run.element.c_str());
   std::vector<std::string> names;
   for (const GList* item = gst_element_factory_get_static_pad_templates(factory); item; item = item->next) {
     auto* pad = static_cast<GstStaticPadTemplate*>(item->data);
@@ -271,7 +271,6 @@ std::vector<std::string> formats(const Run& run, const char* feature) {
         names.push_back(g_value_get_string(gst_value_list_get_value(list, n)));
     }
   }
-  gst_object_unref(factory);
   return names;
 }
 
@@ -308,6 +307,11 @@ Buffer flat(const GstVideoInfo& video, const std::vector<int>& values) {
 Buffer black(const GstVideoInfo& video) {
   const int middle = (max_of(video) + 1) / 2;
   return GST_VIDEO_INFO_IS_YUV(&video) ? flat(video, {0, middle, middle}) : flat(video, {0});
+}
+
+void copy_frame(GstBuffer* from, GstBuffer* to, const GstVideoInfo& video) {
+  Mapped source(from, video, GST_MAP_READ), target(to, video, GST_MAP_WRITE);
+  gst_video_frame_copy(target.get(), source.get());
 }
 
 Buffer cut(const GstVideoInfo& video, GstBuffer* frame, const GstVideoRectangle& rectangle) {

@@ -141,6 +141,7 @@ Buffer noise(const GstVideoInfo& video, unsigned seed = 1);
 Buffer flat(const GstVideoInfo& video, const std::vector<int>& values);
 /// Makes a black frame. Its alpha, if any, is 0.
 Buffer black(const GstVideoInfo& video);
+void copy_frame(GstBuffer* from, GstBuffer* to, const GstVideoInfo& video);
 inline Buffer copied(const Buffer& frame) { return Buffer(gst_buffer_copy_deep(frame.get())); }
 Buffer cut(const GstVideoInfo& video, GstBuffer* frame, const GstVideoRectangle& rectangle);
 void add_crop(GstBuffer* frame, const GstVideoRectangle& part);

@@ -336,11 +336,9 @@ inline void expect_compositor(const Run& run, const std::string& settings, const
 
 /// Whether compositor is installed. If not, prints a line.
 inline bool have_compositor() {
-  GstPluginFeature* feature = gst_registry_lookup_feature(gst_registry_get(), "compositor");
+  g_autoptr(GstPluginFeature) feature = gst_registry_lookup_feature(gst_registry_get(), "compositor");
   if (!feature) std::printf("not compared: there is no compositor\n");
-  const bool found = feature != nullptr;
-  if (found) gst_object_unref(feature);
-  return found;
+  return feature != nullptr;
 }
 
 }  // namespace cudavision::test
