@@ -481,8 +481,7 @@ TEST_P(CpuMemory, ShortMemoryIsAResourceError) {
     EXPECT_GT(failures, 0) << operation.name;
   }
 }
-INSTANTIATE_TEST_SUITE_P(Cpu, CpuMemory, testing::ValuesIn(all_formats()),
-                         [](const auto& item) { return std::string(reference::definition(item.param).name); });
+INSTANTIATE_TEST_SUITE_P(Cpu, CpuMemory, testing::ValuesIn(all_formats()), name_of_format);
 
 }  // namespace
 }  // namespace cudavision::test

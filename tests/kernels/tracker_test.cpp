@@ -353,11 +353,9 @@ TEST(Tracker, KeepsIdsWhenObjectsPassEachOther) {
 TEST(Tracker, KeepsFragmentsTogether) {
   Clip clip;
   for (int i = 0; i < 40; ++i) {
-    const Rect whole{16 + 4 * i, 96, 64, 128};
-    if (i % 3 != 2 || i < 6) clip.play({whole});
-    // 32 pixels of it are hidden.
-    else
-      clip.play({{whole.x, 96, 64, 48}, {whole.x, 176, 64, 48}});
+    const int x = 16 + 4 * i;
+    const bool hidden = i % 3 == 2 && i > 5;  // 32 pixels of it
+    clip.play(hidden ? std::vector<Rect>{{x, 96, 64, 48}, {x, 176, 64, 48}} : std::vector<Rect>{{x, 96, 64, 128}});
     ASSERT_EQ(clip.tracker.objects().size(), 1u) << i;
   }
   EXPECT_EQ(clip.tracker.last_id(), 1u);
@@ -527,13 +525,9 @@ TEST(Tracker, EndsAtTheEdgeOfTheFrame) {
 
 TEST(Tracker, GivesNoIdToAPieceOfAnObject) {
   Clip clip;
-  for (int i = 0; i < 60; ++i) {
-    const Rect body{200, 100, 50, 96}, legs{206, 244, 40, 60};
-    if (i < 8 || i > 40)
-      clip.paint({{{200, 100, 50, 204}, dark}});
-    else
-      clip.paint({{body, dark}, {legs, dark}});
-  }
+  const std::vector<Figure> whole{{{200, 100, 50, 204}, dark}},
+      pieces{{{200, 100, 50, 96}, dark}, {{206, 244, 40, 60}, dark}};
+  for (int i = 0; i < 60; ++i) clip.paint(i < 8 || i > 40 ? whole : pieces);
   EXPECT_EQ(clip.tracker.last_id(), 1u);
   EXPECT_EQ(clip.tracker.objects().size(), 1u);
 }
