@@ -228,6 +228,12 @@ class Mixer {
     return all;
   }
 
+  /// Ends the streams of all pads, and returns the rest.
+  std::vector<Output> finish() {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) end(int(i));
+    return rest();
+  }
+
   Message warning(GstClockTime wait) { return pop_message(bus_, GST_MESSAGE_WARNING, wait); }
   void forget_messages() {
     gst_bus_set_flushing(bus_, TRUE);
