@@ -58,6 +58,11 @@ struct Stream {
     return gst_harness_push(rig.harness(), frame.release());
   }
   void event(GstEvent* event) { EXPECT(gst_harness_push_event(rig.harness(), event)); }
+  /// Ends the stream. Returns the total number of frames.
+  std::size_t end() {
+    event(gst_event_new_eos());
+    return take();
+  }
   /// Takes the frames that have come out. Returns their total number.
   std::size_t take() {
     while (GstBuffer* buffer = gst_harness_try_pull(rig.harness())) {
@@ -107,9 +112,7 @@ TEST(gives_the_same_frames, Each::run) {
           EXPECT_EQ(stream.send(i == 7), GST_FLOW_OK);
           if (i % 5 == 0) stream.take();
         }
-        stream.event(gst_event_new_eos());
-        stream.take();
-        EXPECT_EQ(stream.out.size(), std::size_t(23));
+        EXPECT_EQ(stream.end(), 23);
         return stream.out;
       };
       const std::vector<Out> expected = play(0);
@@ -162,8 +165,7 @@ TEST(lets_all_frames_out_before_new_caps, Each::run) {
     EXPECT_EQ(gst_buffer_get_size(frame.get()), bytes_of("NV12"));
   }
   for (int i = 0; i < 3; ++i) EXPECT_EQ(stream.send(), GST_FLOW_OK);
-  stream.event(gst_event_new_eos());
-  EXPECT_EQ(stream.take(), 3);
+  EXPECT_EQ(stream.end(), 3);
 }
 
 TEST(drops_frames_at_a_flush, Each::run) {
@@ -175,8 +177,7 @@ TEST(drops_frames_at_a_flush, Each::run) {
   flush(stream.rig);
   EXPECT_EQ(stream.take(), before);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(stream.send(), GST_FLOW_OK);
-  stream.event(gst_event_new_eos());
-  EXPECT_EQ(stream.take(), before + 3);
+  EXPECT_EQ(stream.end(), before + 3);
   EXPECT_EQ(stream.out[before].pts, 3 * duration);
 }
 
@@ -223,8 +224,7 @@ TEST(lets_live_frames_out_if_no_frame_follows, Each::run) {
         EXPECT_EQ(GST_BUFFER_PTS(frame.get()), (2 * round + unsigned(i)) * duration);
       }
     }
-    stream.event(gst_event_new_eos());
-    EXPECT_EQ(stream.take(), 0);
+    EXPECT_EQ(stream.end(), 0);
   }
 }
 
@@ -275,8 +275,7 @@ TEST(needs_no_more_frames_than_the_pool_downstream_has, Each::run) {
       EXPECT_EQ(stream.send(), GST_FLOW_OK);
       stream.take();
     }
-    stream.event(gst_event_new_eos());
-    EXPECT_EQ(stream.take(), 12);
+    EXPECT_EQ(stream.end(), 12);
     gst_object_unref(offer.pool);
   }
 }

@@ -301,8 +301,7 @@ TEST(follows_format_changes, Each::run) {
       mixer.caps_of(i, layer.caps);
       mixer.push(i, frame_of(layer, mixer.video(i), unsigned(i + 1), 0));
     }
-  for (int i = 0; i < 2; ++i) mixer.end(i);
-  const std::vector<Output> all = mixer.rest();
+  const std::vector<Output> all = mixer.finish();
   EXPECT_EQ(all.size(), names.size());
   for (std::size_t n = 0; n < names.size(); ++n) {
     at(names[n]);
@@ -465,8 +464,7 @@ TEST(takes_lateness_before_its_caps_are_known, Each::run) {
   g_autoptr(GstPad) src = gst_element_get_static_pad(mixer.element(), "src");
   EXPECT(gst_pad_send_event(src, gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 0.5, GST_MSECOND, GST_SECOND)));
   mixer.push(0, noise(mixer.video(0)));
-  mixer.end(0);
-  EXPECT_EQ(mixer.rest().size(), 1u);
+  EXPECT_EQ(mixer.finish().size(), 1u);
 }
 
 /// The base class would make a segment that ends before it begins, which violates an assertion in GStreamer.
@@ -477,8 +475,7 @@ TEST(refuses_a_seek_past_its_stop, Each::run) {
   g_autoptr(GstPad) src = gst_element_get_static_pad(mixer.element(), "src");
   EXPECT(!gst_pad_send_event(src, gst_event_new_seek(1, GST_FORMAT_TIME, GST_SEEK_FLAG_NONE, GST_SEEK_TYPE_SET,
                                                      5 * GST_SECOND, GST_SEEK_TYPE_SET, 2 * GST_SECOND)));
-  mixer.end(0);
-  EXPECT_EQ(mixer.rest().size(), 1u);
+  EXPECT_EQ(mixer.finish().size(), 1u);
 }
 
 namespace {
@@ -578,11 +575,8 @@ TEST(accepts_64_pads_and_no_more, Each::run) {
   EXPECT(!gst_element_request_pad_simple(mixer.element(), "sink_%u"));
   EXPECT_CONTAINS(mixer.warning(patience).text, "64");
   mixer.play();
-  for (int i = 0; i < max_pads; ++i) {
-    mixer.push(i, flat(mixer.video(i), {i * 4, 255 - i, 50}));
-    mixer.end(i);
-  }
-  const std::vector<Output> all = mixer.rest();
+  for (int i = 0; i < max_pads; ++i) mixer.push(i, flat(mixer.video(i), {i * 4, 255 - i, 50}));
+  const std::vector<Output> all = mixer.finish();
   EXPECT_EQ(all.size(), 1u);
   const Picture result = all[0].shown();
   EXPECT_SAME(result, drawn(result, [](int x, int y) {
@@ -658,8 +652,7 @@ TEST(warns_of_pads_without_a_cell, Each::run) {
       for (int n = 0; n < 2; ++n) mixer.push(i, noise(mixer.video(i)));
     mixer.next();
     EXPECT_EQ(mixer.warning(0).text, std::string(c.text));
-    for (int i = 0; i < 3; ++i) mixer.end(i);
-    mixer.rest();
+    mixer.finish();
     EXPECT_EQ(mixer.warning(0).text, "");
   }
 }

@@ -38,9 +38,7 @@ TEST(has_every_property_of_compositor, Each::element) {
   compare(own.element(), theirs.element());
   for (int i = 0; i < 3; ++i) {
     compare(own.pad(i), theirs.pad(i));
-    gchar *actual = gst_pad_get_name(own.pad(i)), *expected = gst_pad_get_name(theirs.pad(i));
-    EXPECT_EQ(std::string(actual), std::string(expected));
-    g_free(actual), g_free(expected);
+    EXPECT_EQ(std::string(GST_OBJECT_NAME(own.pad(i))), GST_OBJECT_NAME(theirs.pad(i)));
   }
 }
 
@@ -340,8 +338,7 @@ TEST(honours_pad_offsets, Each::run) {
       mixer.push(0, flat(mixer.video(0), {10}));
       mixer.push(1, flat(mixer.video(1), {100 + n}));
     }
-    for (int i = 0; i < 2; ++i) mixer.end(i);
-    const std::vector<Output> all = mixer.rest();
+    const std::vector<Output> all = mixer.finish();
     EXPECT_EQ(all.size(), std::size_t(8 + std::max(offset, 0)));
     for (int n = 0; n < int(all.size()); ++n) {
       EXPECT_EQ(all[std::size_t(n)].pts, guint64(n) * frame_time);
@@ -458,8 +455,7 @@ TEST(mixes_interlaced_and_progressive_pads, Each::run) {
         for (int i = 0; i < 2; ++i) mixer.push(i, noise(mixer.video(i), unsigned(8 * round + 2 * n + i)));
       if (round == 0) mixer.caps_of(0, caps({32, 18}, above)), mixer.caps_of(1, caps({8, 6}, below));
     }
-    for (int i = 0; i < 2; ++i) mixer.end(i);
-    return mixer.rest();
+    return mixer.finish();
   };
   const std::string modes[] = {"progressive", "interleaved", "mixed"};
   for (const char* format : {"RGB", "I420"}) {
@@ -494,8 +490,7 @@ TEST(stays_progressive_while_interlaced_frames_wait, Each::run) {
     GST_BUFFER_FLAG_SET(frame.get(), field_flags);
     mixer.push(0, std::move(frame));
   }
-  for (int i = 0; i < 2; ++i) mixer.end(i);
-  const std::vector<Output> all = mixer.rest();
+  const std::vector<Output> all = mixer.finish();
   EXPECT_EQ(all.size(), 6u);
   for (const Output& output : all) {
     EXPECT_EQ(GST_BUFFER_FLAGS(output.buffer.get()) & all_field_flags, 0u);
@@ -529,8 +524,7 @@ TEST(equals_compositor_through_a_change_of_caps, Each::run) {
             mixer.caps_of(1, caps_text("RGBA", n == 0 ? Size{16, 16} : n == 3 ? Size{70, 40} : Size{24, 8}));
           mixer.push(1, flat(mixer.video(1), {20 * n, 250 - 20 * n, 100, 200}));
         }
-        for (int i = 0; i < 2; ++i) mixer.end(i);
-        return mixer.rest();
+        return mixer.finish();
       });
     }
 }
@@ -545,11 +539,9 @@ TEST(equals_compositor_with_controlled_properties, Each::run) {
     control(mixer.pad(1), "alpha", 0, 1, 10 * frame_time, false);
     control(mixer.pad(1), "xpos", 0, 20, 10 * frame_time, true);
     mixer.play();
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 2; ++i)
       for (int n = 0; n < 11; ++n) mixer.push(i, flat(mixer.video(i), {200 * i, 100, 255 - 200 * i}));
-      mixer.end(i);
-    }
-    made[r] = mixer.rest();
+    made[r] = mixer.finish();
   }
   EXPECT_EQ(made[0].size(), 11u);
   expect_same(made[0], made[1], 1);

@@ -37,7 +37,7 @@ void expect_plan(const Run& run, const std::string& settings, const Params& para
 /// Sets weights from a GstValueArray of numbers of type T.
 template <typename T>
 void set_weights(GstElement* element, GType type, const std::vector<double>& weights, void (*put)(GValue*, T)) {
-  GValue array = G_VALUE_INIT;
+  g_auto(GValue) array = G_VALUE_INIT;
   g_value_init(&array, GST_TYPE_ARRAY);
   for (double weight : weights) {
     GValue item = G_VALUE_INIT;
@@ -46,7 +46,6 @@ void set_weights(GstElement* element, GType type, const std::vector<double>& wei
     gst_value_array_append_and_take_value(&array, &item);
   }
   g_object_set_property(G_OBJECT(element), "weights", &array);
-  g_value_unset(&array);
 }
 
 }  // namespace
@@ -90,12 +89,11 @@ TEST(accepts_weights_in_every_form, Each::run) {
     rig.caps(caps_text("GRAY8", size));
     EXPECT_SAME(rig.filter(frame), expected);
 
-    GValue array = G_VALUE_INIT;
+    g_auto(GValue) array = G_VALUE_INIT;
     g_value_init(&array, GST_TYPE_ARRAY);
     g_object_get_property(element, "weights", &array);
     EXPECT_EQ(gst_value_array_get_size(&array), 9u);
     for (guint i = 0; i < 9; ++i) EXPECT_EQ(g_value_get_double(gst_value_array_get_value(&array, i)), lopsided[i]);
-    g_value_unset(&array);
   }
 }
 

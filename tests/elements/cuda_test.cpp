@@ -23,7 +23,7 @@ Run on_cpu(const Run& run) { return {run.element, "cpu"}; }
 /// both backends give the same bits.
 Picture expected_of(const Run& run, const GstVideoInfo& video, const Buffer& frame, int times = 1) {
   Rig rig(on_cpu(run), "", caps_of(video));
-  Buffer result(gst_buffer_copy_deep(frame.get()));
+  Buffer result = copied(frame);
   while (times-- > 0) result = rig.push(std::move(result));
   return picture(result.get(), video);
 }
@@ -52,8 +52,7 @@ struct Pair {
 
   Caps middle_caps() const {
     g_autoptr(GstPad) pad = gst_element_get_static_pad(first, "src");
-    Caps caps(gst_pad_get_current_caps(pad));
-    return caps;
+    return Caps(gst_pad_get_current_caps(pad));
   }
 
  private:
@@ -123,12 +122,7 @@ Buffer uploaded(GstCudaContext* context, const GstVideoInfo& video, const Buffer
   GstBuffer* buffer = nullptr;
   EXPECT_EQ(gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr), GST_FLOW_OK);
   gst_buffer_pool_set_active(pool, FALSE);
-  GstVideoFrame from, to;
-  EXPECT(gst_video_frame_map(&from, &video, frame.get(), GST_MAP_READ));
-  EXPECT(gst_video_frame_map(&to, &video, buffer, GST_MAP_WRITE));
-  gst_video_frame_copy(&to, &from);
-  gst_video_frame_unmap(&from);
-  gst_video_frame_unmap(&to);
+  copy_frame(frame.get(), buffer, video);
   return Buffer(buffer);
 }
 
@@ -180,7 +174,7 @@ TEST(gives_finished_frames_to_other_plugins, Each::run) {
     rig.caps(caps_text(format, size));
     for (unsigned i = 0; i < 50; ++i) {
       const Buffer frame = noise(rig.video(), i);
-      const Buffer result = rig.push(Buffer(gst_buffer_copy_deep(frame.get())));
+      const Buffer result = rig.push(copied(frame));
       EXPECT(in_cuda_memory(result.get()));
       EXPECT_SAME(picture(result.get(), rig.video()), expected_of(run, rig.video(), frame));
     }
@@ -213,8 +207,7 @@ std::string next_message(const Rig& rig, GstClockTime wait = 0) {
   g_autoptr(GstBus) bus = gst_element_get_bus(rig.element());
   g_autoptr(GstMessage) message = gst_bus_timed_pop_filtered(bus, wait, GST_MESSAGE_ELEMENT);
   g_autofree gchar* text = message ? gst_structure_to_string(gst_message_get_structure(message)) : nullptr;
-  const std::string result = text ? text : "";
-  return result;
+  return text ? text : "";
 }
 
 }  // namespace
@@ -297,7 +290,7 @@ TEST(passes_finished_frames_when_it_changes_to_passthrough, Each::run) {
     at("frame " + std::to_string(i));
     if (i == 2) set(element, changes[change].second);
     const Buffer frame = noise(pair.rig.video(), i);
-    const Buffer result = pair.rig.push(Buffer(gst_buffer_copy_deep(frame.get())));
+    const Buffer result = pair.rig.push(copied(frame));
     if (i < 2) continue;
     const std::vector<guint8> actual = read_at_once(result.get(), pair.rig.video());
     const cv::Mat expected = expected_of(before, pair.rig.video(), frame)[0];
@@ -318,8 +311,7 @@ TEST(posts_the_messages_of_the_cpu, Each::run) {
       rig.caps_alone(caps_text("NV12", size, "", on_gpu ? cuda_memory : nullptr));
       for (unsigned i = 0; i < 40; ++i) {
         const Buffer frame = noise(rig.video(), i / 3);
-        Buffer sent = on_gpu ? uploaded(context_of(rig.element()), rig.video(), frame)
-                             : Buffer(gst_buffer_copy_deep(frame.get()));
+        Buffer sent = on_gpu ? uploaded(context_of(rig.element()), rig.video(), frame) : copied(frame);
         GST_BUFFER_PTS(sent.get()) = i * GST_MSECOND;
         EXPECT_EQ(gst_harness_push(rig.harness(), sent.release()), GST_FLOW_OK);
       }
@@ -464,7 +456,7 @@ TEST(uses_the_applications_context, Each::run) {
   want_cuda(rig, "NV12");
   rig.caps(caps_text("NV12", size));
   const Buffer frame = noise(rig.video());
-  const Buffer result = rig.push(Buffer(gst_buffer_copy_deep(frame.get())));
+  const Buffer result = rig.push(copied(frame));
   EXPECT(context_of(result.get()) == context);
   EXPECT_SAME(picture(result.get(), rig.video()), expected_of(run, rig.video(), frame));
   gst_object_unref(context);
@@ -573,7 +565,7 @@ TEST(passes_frames_in_any_memory, Each::run) {
           while (!next_message(*each, 20 * GST_MSECOND).empty()) continue;
         for (unsigned i = 0; i < 3; ++i) {
           const Buffer frame = noise(rig.video(), i);
-          Buffer in = device_in ? uploaded(context, rig.video(), frame) : Buffer(gst_buffer_copy_deep(frame.get()));
+          Buffer in = device_in ? uploaded(context, rig.video(), frame) : copied(frame);
           GST_BUFFER_PTS(in.get()) = GST_BUFFER_PTS(frame.get());
           GstBuffer* pushed = in.get();
           const Buffer out = rig.push(std::move(in));
@@ -650,12 +642,6 @@ int device_count() {
   return gst_cuda_load_library() && CuDeviceGetCount(&count) == CUDA_SUCCESS ? count : 0;
 }
 
-guint device_of(GstBuffer* buffer) {
-  guint device = 99;
-  g_object_get(context_of(buffer), "cuda-device-id", &device, nullptr);
-  return device;
-}
-
 }  // namespace
 
 TEST(blends_frames_of_several_contexts, Each::element) {
@@ -680,9 +666,9 @@ TEST(exchanges_frames_between_devices, Each::run) {
     pair.rig.caps(caps_text(format, size));
     for (unsigned i = 0; i < 20; ++i) {
       const Buffer frame = noise(pair.rig.video(), i);
-      const Buffer result = pair.rig.push(Buffer(gst_buffer_copy_deep(frame.get())));
+      const Buffer result = pair.rig.push(copied(frame));
       EXPECT(in_cuda_memory(pair.middle_caps()));
-      EXPECT_EQ(device_of(result.get()), 1);
+      EXPECT_EQ(get<guint>(context_of(result.get()), "cuda-device-id"), 1);
       EXPECT_SAME(picture(result.get(), pair.rig.video()), expected_of(run, pair.rig.video(), frame, 2));
     }
   }

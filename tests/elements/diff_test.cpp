@@ -110,16 +110,8 @@ struct Player : Rig {
   std::vector<Said> said() { return said_by(*this); }
   Said last() { return said().back(); }
   std::string events() { return events_of(said()); }
-  bool motion() {
-    gboolean value;
-    g_object_get(element(), "motion", &value, nullptr);
-    return value;
-  }
-  double changed_ratio() {
-    double value;
-    g_object_get(element(), "changed-ratio", &value, nullptr);
-    return value;
-  }
+  bool motion() { return get<gboolean>(element(), "motion"); }
+  double changed_ratio() { return get<double>(element(), "changed-ratio"); }
 
   GstClockTime now = 0;
 };
@@ -137,7 +129,7 @@ class Beside {
   }
   /// Compares a frame. Returns the output with the boxes of regions.
   Picture show(const Buffer& frame) {
-    const Buffer out(gst_buffer_copy_deep(frame.get()));
+    const Buffer out = copied(frame);
     {
       const Mapped from(frame, video_), to(out, video_, GST_MAP_READWRITE);
       expect_ok(plan_->submit(from.image(), to.image(), {}));
@@ -241,7 +233,7 @@ TEST(shows_and_finds_what_its_plan_does, Each::run) {
       for (std::size_t i = 0; i < frames.size(); ++i) {
         at(format + std::string(" ") + c.settings + " frame " + std::to_string(i));
         const Picture expected = plan.show(frames[i]);
-        EXPECT_SAME(player.show(Buffer(gst_buffer_copy_deep(frames[i].get()))), expected);
+        EXPECT_SAME(player.show(copied(frames[i])), expected);
         const Said said = player.last();
         EXPECT_EQ(said.number("changed-ratio"), plan.result().changed_ratio);
         EXPECT_EQ(said.number("mean-difference"), plan.result().mean_difference);
@@ -276,14 +268,13 @@ TEST(changes_output_while_playing, Each::run) {
   Player player(run, "output=passthrough");
   const Buffer a = noise(player.video(), 1), b = noise(player.video(), 2);
   const Picture pa = picture(a.get(), player.video()), pb = picture(b.get(), player.video());
-  const auto copy = [](const Buffer& frame) { return Buffer(gst_buffer_copy_deep(frame.get())); };
-  EXPECT_SAME(player.show(copy(a)), pa);
+  EXPECT_SAME(player.show(copied(a)), pa);
   set(player.element(), "output=difference");
   cv::Mat expected;
   cv::absdiff(pa[0], pb[0], expected);
-  EXPECT_SAME(player.show(copy(b)), Picture({expected}));  // compared with the previous frame, which passed through
+  EXPECT_SAME(player.show(copied(b)), Picture({expected}));  // compared with the previous frame, which passed through
   set(player.element(), "output=passthrough");
-  EXPECT_SAME(player.show(copy(a)), pa);
+  EXPECT_SAME(player.show(copied(a)), pa);
 }
 
 // References ----------------------------------------------------------------------------------------------------------
@@ -484,11 +475,7 @@ TEST(warns_of_masked_regions_outside_the_frame, Each::run) {
   }
 }
 
-guint number(gpointer object, const char* property) {
-  guint value;
-  g_object_get(object, property, &value, nullptr);
-  return value;
-}
+guint number(gpointer object, const char* property) { return get<guint>(object, property); }
 
 /// The frame becomes smaller than places given in pixels. They have no effect until they fit again, and a warning names
 /// them. Other settings can change meanwhile. A place that never fitted is refused.
@@ -579,9 +566,7 @@ TEST(a_refused_setting_is_not_set_by_hand, Each::run) {
   set(player.element(), "preset=outdoor");
   player.play(square(player.video()));
   EXPECT_EQ(number(player.element(), "analysis-scale"), 0u);
-  double cell_threshold;
-  g_object_get(player.element(), "cell-threshold", &cell_threshold, nullptr);
-  EXPECT_EQ(cell_threshold, 0.5);
+  EXPECT_EQ(get<double>(player.element(), "cell-threshold"), 0.5);
 }
 
 TEST(follows_the_size_of_the_frame, Each::run) {
@@ -622,9 +607,7 @@ TEST(presets_find_motion_of_any_size, Each::run) {
       rig.caps_alone(caps_text("GRAY8", {width, width * 2 / 3}));
       for (int frame = 0; frame < 64; ++frame)  // the model learns for 50 frames
         rig.push(square(rig.video(), frame < 60 ? cv::Rect{} : cv::Rect(width / 4, width / 4, width / 6, width / 6)));
-      gboolean motion;
-      g_object_get(rig.element(), "motion", &motion, nullptr);
-      EXPECT(motion);
+      EXPECT(get<gboolean>(rig.element(), "motion"));
     }
 }
 
@@ -830,9 +813,8 @@ TEST(each_message_sums_up_frames_of_one_interval, Each::run) {
     at(std::to_string(first));
     Player player(run, "message-interval=200000000");
     const auto time = [&](guint64 i) { return first + i * 1000 / 30 * GST_MSECOND; };
-    for (guint64 i = 0; i < 60; ++i) {
+    for (guint64 i = 0; i < 60; ++i)
       player.push(timed(square(player.video(), {0, 0, i % 2 ? 24 : 12, 24}), time(i), 33 * GST_MSECOND));
-    }
     gst_harness_push_event(player.harness(), gst_event_new_eos());
     guint64 told = 0;
     for (const Said& one : player.said()) {

@@ -47,7 +47,7 @@ TEST(goes_on_when_the_clock_jumps, Each::run) {
     at("frame " + std::to_string(i));
     const Buffer frame = noise(rig.video(), i + 1);
     const Picture expected = steady.filter(frame);
-    Buffer in(gst_buffer_copy_deep(frame.get()));
+    Buffer in = copied(frame);
     GST_BUFFER_PTS(in.get()) = times[i];
     const Buffer out = rig.push(std::move(in));
     EXPECT_EQ(GST_BUFFER_PTS(out.get()), times[i]);

@@ -47,11 +47,7 @@ TEST(filters_like_its_plan, Each::run) {
 
 TEST(kernel_size_says_what_it_follows, Each::run) {
   Rig rig(run, "");
-  const auto kernel_size = [&rig] {
-    guint value = 0;
-    g_object_get(rig.element(), "kernel-size", &value, nullptr);
-    return int(value);
-  };
+  const auto kernel_size = [&rig] { return get<guint>(rig.element(), "kernel-size"); };
   EXPECT_EQ(kernel_size(), 5);
   set(rig.element(), "sigma=3");
   EXPECT_EQ(kernel_size(), 0);

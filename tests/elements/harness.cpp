@@ -256,7 +256,7 @@ Buffer blank(const GstVideoInfo& video) {
 }  // namespace
 
 std::vector<std::string> formats(const Run& run, const char* feature) {
-  GstElementFactory* factory = gst_element_factory_find(run.element.c_str());
+  g_autoptr(GstElementFactory) factory = gst_element_factory_find(run.element.c_str());
   std::vector<std::string> names;
   for (const GList* item = gst_element_factory_get_static_pad_templates(factory); item; item = item->next) {
     auto* pad = static_cast<GstStaticPadTemplate*>(item->data);
@@ -271,7 +271,6 @@ std::vector<std::string> formats(const Run& run, const char* feature) {
         names.push_back(g_value_get_string(gst_value_list_get_value(list, n)));
     }
   }
-  gst_object_unref(factory);
   return names;
 }
 
@@ -308,6 +307,11 @@ Buffer flat(const GstVideoInfo& video, const std::vector<int>& values) {
 Buffer black(const GstVideoInfo& video) {
   const int middle = (max_of(video) + 1) / 2;
   return GST_VIDEO_INFO_IS_YUV(&video) ? flat(video, {0, middle, middle}) : flat(video, {0});
+}
+
+void copy_frame(GstBuffer* from, GstBuffer* to, const GstVideoInfo& video) {
+  Mapped source(from, video, GST_MAP_READ), target(to, video, GST_MAP_WRITE);
+  gst_video_frame_copy(target.get(), source.get());
 }
 
 Buffer cut(const GstVideoInfo& video, GstBuffer* frame, const GstVideoRectangle& rectangle) {
@@ -431,24 +435,17 @@ GstElement* make_element(const Run& run, const std::string& settings) {
 }
 
 std::string get_enum(gpointer object, const char* property) {
-  GValue value = G_VALUE_INIT;
-  g_value_init(&value, g_object_class_find_property(G_OBJECT_GET_CLASS(object), property)->value_type);
-  g_object_get_property(G_OBJECT(object), property, &value);
-  const GEnumValue* row =
-      g_enum_get_value(static_cast<GEnumClass*>(g_type_class_peek(G_VALUE_TYPE(&value))), g_value_get_enum(&value));
-  g_value_unset(&value);
-  return row->value_nick;
+  GParamSpec* const spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), property);
+  return g_enum_get_value(G_PARAM_SPEC_ENUM(spec)->enum_class, get<int>(object, property))->value_nick;
 }
 
 std::string value_text(gpointer object, GParamSpec* spec) {
-  GValue value = G_VALUE_INIT;
+  if (G_IS_PARAM_SPEC_ENUM(spec)) return get_enum(object, spec->name);
+  g_auto(GValue) value = G_VALUE_INIT;
   g_value_init(&value, spec->value_type);
   g_object_get_property(G_OBJECT(object), spec->name, &value);
-  g_autofree gchar* text =
-      G_VALUE_HOLDS_ENUM(&value) ? g_strdup(get_enum(object, spec->name).c_str()) : gst_value_serialize(&value);
-  const std::string result = text ? text : "none";
-  g_value_unset(&value);
-  return result;
+  g_autofree gchar* text = gst_value_serialize(&value);
+  return text ? text : "none";
 }
 
 bool is_own(const GParamSpec* spec) { return g_str_has_prefix(g_type_name(spec->owner_type), "GstCuda"); }
@@ -588,9 +585,7 @@ Buffer Rig::push(Buffer frame) {
   return result;
 }
 
-Picture Rig::filter(const Buffer& frame) {
-  return picture(push(Buffer(gst_buffer_copy_deep(frame.get()))).get(), video_);
-}
+Picture Rig::filter(const Buffer& frame) { return picture(push(copied(frame)).get(), video_); }
 
 void flush(const Rig& rig) {
   EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_flush_start()));
@@ -611,9 +606,7 @@ std::vector<Sample> samples_of(GstElement* pipeline) {
   std::vector<Sample> samples;  // all of them, so that many frames are in flight
   GstSample* sample = nullptr;
   while (g_signal_emit_by_name(sink, "try-pull-sample", 20 * GST_SECOND, &sample), sample) samples.emplace_back(sample);
-  gboolean ended = FALSE;
-  g_object_get(sink, "eos", &ended, nullptr);
-  EXPECT(ended);
+  EXPECT(get<gboolean>(sink, "eos"));
   gst_element_set_state(pipeline, GST_STATE_NULL);
   gst_object_unref(pipeline);
   return samples;

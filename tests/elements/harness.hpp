@@ -141,6 +141,8 @@ Buffer noise(const GstVideoInfo& video, unsigned seed = 1);
 Buffer flat(const GstVideoInfo& video, const std::vector<int>& values);
 /// Makes a black frame. Its alpha, if any, is 0.
 Buffer black(const GstVideoInfo& video);
+void copy_frame(GstBuffer* from, GstBuffer* to, const GstVideoInfo& video);
+inline Buffer copied(const Buffer& frame) { return Buffer(gst_buffer_copy_deep(frame.get())); }
 Buffer cut(const GstVideoInfo& video, GstBuffer* frame, const GstVideoRectangle& rectangle);
 void add_crop(GstBuffer* frame, const GstVideoRectangle& part);
 /// Adds a GstVideoCropMeta, after a GstVideoMeta of the whole frame.
@@ -185,6 +187,13 @@ GstElement* make_element(const Run& run, const std::string& settings = "");
 /// Makes an element use the CUDA context shared in this process. Creating a context takes longer than most tests.
 GstElement* with_shared_context(GstElement* element, const Run& run);
 std::string get_enum(gpointer object, const char* property);
+/// The value of a property whose C type is T.
+template <typename T>
+T get(gpointer object, const char* property) {
+  T value{};
+  g_object_get(object, property, &value, nullptr);
+  return value;
+}
 /// The value of a property as on a command line; "none" for a NULL string.
 std::string value_text(gpointer object, GParamSpec* spec);
 template <typename F>

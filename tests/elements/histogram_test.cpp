@@ -447,7 +447,7 @@ Picture expected_picture(const GstVideoInfo& video, const Buffer& frame, std::op
                          const std::optional<OverlayParams>& overlay, const Params& params = {},
                          const Region& region = {}) {
   const Geometry geometry = geometry_of(video);
-  Buffer result(gst_buffer_copy_deep(frame.get()));
+  Buffer result = copied(frame);
   const Mapped from(frame, video);
   {
     const Mapped to(result, video, GST_MAP_READWRITE);
@@ -515,7 +515,7 @@ TEST(changes_output_while_playing, Each::run) {
     expect("equalize=true", LumaMatrix::bt601, small);
     expect("overlay=false", LumaMatrix::bt601, {});
     set(rig.element(), "equalize=false overlay-opacity=0.75 overlay-position=16,16,256,100");
-    Buffer same(gst_buffer_copy_deep(frame.get()));
+    Buffer same = copied(frame);
     GstBuffer* in = same.get();
     EXPECT(rig.push(std::move(same)).get() == in);
   }

@@ -74,9 +74,6 @@ class Camera {
       rig.push(std::move(frame));
     }
   }
-  void event(GstEvent* event) { EXPECT(gst_harness_push_event(rig.harness(), event)); }
-  void end() { event(gst_event_new_eos()); }
-
   /// The messages since the last call, such as "12.0: dark begin since 11.0". Times are running times in seconds. Call
   /// it after an event, because the element reports all frames before an event.
   std::string told() {
@@ -91,6 +88,12 @@ class Camera {
       all += text;
     }
     return all;
+  }
+
+  /// Ends the stream. Returns the messages since the last call of told().
+  std::string end() {
+    EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_eos()));
+    return told();
   }
 
   Rig rig;
@@ -195,15 +198,13 @@ TEST(reports_each_condition, Each::run) {
       camera.play(live, 10);
       camera.play(scene, 4);
       camera.play(live, 4);
-      camera.end();
-      EXPECT_EQ(camera.told(), std::string("11.0: ") + name + " begin since 10.0; 15.0: " + name + " end since 10.0");
+      EXPECT_EQ(camera.end(), std::string("11.0: ") + name + " begin since 10.0; 15.0: " + name + " end since 10.0");
     }
   Camera camera(run);
   camera.play(live, 10);
   camera.play(frozen, 4);
   camera.play(live, 4);
-  camera.end();
-  EXPECT_EQ(camera.told(), "12.0: frozen begin since 10.0; 15.0: frozen end since 10.0");
+  EXPECT_EQ(camera.end(), "12.0: frozen begin since 10.0; 15.0: frozen end since 10.0");
 }
 
 TEST(tells_value_and_limit, Each::run) {
@@ -213,8 +214,7 @@ TEST(tells_value_and_limit, Each::run) {
     at(format);
     Camera camera(run, "", format);
     camera.play_frames([&, level = level](unsigned) { return flat(camera.rig.video(), {level, 128, 128}); }, 2);
-    camera.end();
-    EXPECT_EQ(camera.told(), "1.0: dark begin since 0.0; 1.8: dark end since 0.0");
+    EXPECT_EQ(camera.end(), "1.0: dark begin since 0.0; 1.8: dark end since 0.0");
     expect_near(camera.value, brightness);
     expect_near(camera.limit, 0.09);
   }
@@ -227,8 +227,7 @@ TEST(follows_watch_time, Each::run) {
     Camera camera(run, setting);
     camera.play(live, 1);
     camera.play([](unsigned) { return live(4); }, 4);  // repeats the last of the earlier frames
-    camera.end();
-    EXPECT_EQ(camera.told(), std::string(begin) + ": frozen begin since 0.8; 4.8: frozen end since 0.8");
+    EXPECT_EQ(camera.end(), std::string(begin) + ": frozen begin since 0.8; 4.8: frozen end since 0.8");
   }
 }
 
@@ -252,8 +251,7 @@ TEST(keeps_quiet_about_live_scenes, Each::run) {
       at(name);
       Camera camera(run, "", format);
       camera.play(scene, 40);
-      camera.end();
-      EXPECT_EQ(camera.told(), "");
+      EXPECT_EQ(camera.end(), "");
     }
   }
 }
@@ -271,21 +269,18 @@ TEST(watches_a_region, Each::run) {
   for (bool left_out : {false, true}) {
     Camera camera(run, left_out ? "region=outside-roi" : "");
     camera.play(clock, 4, mark);
-    camera.end();
-    EXPECT_EQ(camera.told(), left_out ? "2.0: frozen begin since 0.0; 3.8: frozen end since 0.0" : "");
+    EXPECT_EQ(camera.end(), left_out ? "2.0: frozen begin since 0.0; 3.8: frozen end since 0.0" : "");
   }
   Camera camera(run, "region=roi roi-type=face");  // no pixels: nothing is known
   camera.play(dark, 4, mark);
-  camera.end();
-  EXPECT_EQ(camera.told(), "");
+  EXPECT_EQ(camera.end(), "");
 }
 
 TEST(counts_time_without_timestamps, Each::run) {
   Camera camera(run);
   camera.play(dark, 2,
               [](GstBuffer* frame) { GST_BUFFER_PTS(frame) = GST_BUFFER_DURATION(frame) = GST_CLOCK_TIME_NONE; });
-  camera.end();
-  const std::string told = camera.told();
+  const std::string told = camera.end();
   EXPECT_CONTAINS(told, "dark begin");
   EXPECT_CONTAINS(told, "dark end");
 }
@@ -294,7 +289,7 @@ TEST(counts_time_without_timestamps, Each::run) {
 
 TEST(ends_what_began, Each::run) {
   const std::pair<const char*, std::function<void(Camera&)>> ends[] = {
-      {"eos", [](Camera& camera) { camera.end(); }},
+      {"eos", [](Camera& camera) { gst_harness_push_event(camera.rig.harness(), gst_event_new_eos()); }},
       {"flush", [](Camera& camera) { flush(camera.rig); }},
       {"caps",
        [](Camera& camera) {
@@ -312,8 +307,7 @@ TEST(ends_what_began, Each::run) {
         "2.0: frozen begin since 0.0; 4.0: dark begin since 3.0; 4.8: dark end since 3.0; 4.8: frozen end since 0.0");
     if (std::string(name) == "flush") {
       camera.play(dark, 2);
-      camera.end();
-      EXPECT_EQ(camera.told(), "6.0: dark begin since 5.0; 6.8: dark end since 5.0");
+      EXPECT_EQ(camera.end(), "6.0: dark begin since 5.0; 6.8: dark end since 5.0");
     }
     gst_element_set_state(camera.rig.element(), GST_STATE_NULL);
     EXPECT_EQ(camera.told(), "");
@@ -330,8 +324,7 @@ TEST(ends_what_began_when_the_watch_ends, Each::run) {
     EXPECT_EQ(camera.told(), "1.0: dark begin since 0.0; 1.8: dark end since 0.0");
     set(camera.rig.element(), "watch=true");
     camera.play(dark, 2);
-    camera.end();
-    EXPECT_EQ(camera.told(), "4.0: dark begin since 3.0; 4.8: dark end since 3.0");
+    EXPECT_EQ(camera.end(), "4.0: dark begin since 3.0; 4.8: dark end since 3.0");
   }
 }
 
@@ -345,9 +338,8 @@ TEST(goes_on_after_lost_frames, Each::run) {
   camera.play(frozen, 2);
   camera.play(frozen, 0.2, lost);
   camera.play(frozen, 1);
-  camera.end();
   EXPECT_EQ(
-      camera.told(),
+      camera.end(),
       "1.0: dark begin since 0.0; 4.2: dark end since 0.0; 5.0: frozen begin since 4.0; 6.2: frozen end since 4.0");
 }
 
@@ -361,8 +353,7 @@ TEST(keeps_watching_when_properties_change, Each::run) {
     camera.play(frozen, 0.2);
   }
   camera.play(frozen, 0.4);
-  camera.end();
-  EXPECT_EQ(camera.told(), "2.0: frozen begin since 0.0; 2.6: frozen end since 0.0");
+  EXPECT_EQ(camera.end(), "2.0: frozen begin since 0.0; 2.6: frozen end since 0.0");
 }
 
 TEST(watches_with_frames_that_wait, Each::run) {
@@ -376,10 +367,10 @@ TEST(watches_with_frames_that_wait, Each::run) {
       frame = timed(std::move(frame), guint64(i) * step, step);
       EXPECT_EQ(gst_harness_push(harness, frame.release()), GST_FLOW_OK);
     }
-    camera.end();
+    const std::string told = camera.end();
     EXPECT_EQ(gst_harness_buffers_in_queue(harness), 30);
     EXPECT_EQ(
-        camera.told(),
+        told,
         "1.0: dark begin since 0.0; 3.0: dark end since 0.0; 4.8: frozen begin since 2.8; 5.8: frozen end since 2.8");
   }
 }

@@ -80,8 +80,6 @@ void expect_tables(const Buffer& result, const integral::Params& params, const G
   }
 }
 
-Buffer copied(const Buffer& frame) { return Buffer(gst_buffer_copy_deep(frame.get())); }
-
 /// The profile sets another output, so tests of tables use these settings.
 const std::string tables = "output=passthrough ";
 

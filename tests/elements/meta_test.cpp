@@ -6,12 +6,16 @@
 #include <tuple>
 #include <vector>
 
+#include "gst/base/owned.hpp"
 #include "gst/meta/cudavision.h"
 
 // included last, because its macro fail() breaks C++ headers
 #include <gst/check/gstcheck.h>
 
 namespace {
+
+using Buffer = cudavision::Owned<GstBuffer>;
+using Memories = std::vector<cudavision::Owned<GstMemory>>;
 
 constexpr guint bins = 256;
 
@@ -35,10 +39,10 @@ struct Histogram {
   }
 };
 
-GstBuffer* buffer_with_histogram() {
-  GstBuffer* buffer = gst_buffer_new_allocate(nullptr, 64, nullptr);
+Buffer buffer_with_histogram() {
+  Buffer buffer(gst_buffer_new_allocate(nullptr, 64, nullptr));
   const Histogram made({"luma", "R", "G", "B"});  // freed when this returns: the meta keeps a copy
-  fail_unless(gst_buffer_add_cuda_vision_histogram_meta(buffer, bins, 8, 4, made.channels.data()));
+  fail_unless(gst_buffer_add_cuda_vision_histogram_meta(buffer.get(), bins, 8, 4, made.channels.data()));
   return buffer;
 }
 
@@ -100,23 +104,24 @@ GstCudaVisionIntegralTable table(const char* channel, bool squared, GstCudaVisio
   return made;
 }
 
-/// Makes a buffer with tables of sums in every type, and one of squares. The caller must unref `memories`.
-GstBuffer* buffer_with_tables(bool padded, std::vector<GstMemory*>& memories) {
-  memories = {table_memory<guint32>(padded, false), table_memory<guint64>(padded, false),
-              table_memory<gfloat>(padded, false), table_memory<gdouble>(padded, false),
-              table_memory<guint64>(padded, true)};
+/// Makes a buffer with tables of sums in every type, and one of squares.
+Buffer buffer_with_tables(bool padded, Memories& memories) {
+  for (GstMemory* memory :
+       {table_memory<guint32>(padded, false), table_memory<guint64>(padded, false), table_memory<gfloat>(padded, false),
+        table_memory<gdouble>(padded, false), table_memory<guint64>(padded, true)})
+    memories.emplace_back(memory);
   const GstCudaVisionIntegralTable tables[] = {
-      table("luma", false, GST_CUDA_VISION_ENTRY_TYPE_U32, padded, memories[0]),
-      table("R", false, GST_CUDA_VISION_ENTRY_TYPE_U64, padded, memories[1]),
-      table("G", false, GST_CUDA_VISION_ENTRY_TYPE_F32, padded, memories[2]),
-      table("A", false, GST_CUDA_VISION_ENTRY_TYPE_F64, padded, memories[3]),
-      table("luma", true, GST_CUDA_VISION_ENTRY_TYPE_U64, padded, memories[4])};
-  GstBuffer* buffer = gst_buffer_new_allocate(nullptr, 64, nullptr);
+      table("luma", false, GST_CUDA_VISION_ENTRY_TYPE_U32, padded, memories[0].get()),
+      table("R", false, GST_CUDA_VISION_ENTRY_TYPE_U64, padded, memories[1].get()),
+      table("G", false, GST_CUDA_VISION_ENTRY_TYPE_F32, padded, memories[2].get()),
+      table("A", false, GST_CUDA_VISION_ENTRY_TYPE_F64, padded, memories[3].get()),
+      table("luma", true, GST_CUDA_VISION_ENTRY_TYPE_U64, padded, memories[4].get())};
+  Buffer buffer(gst_buffer_new_allocate(nullptr, 64, nullptr));
   const auto layout = padded ? GST_CUDA_VISION_TABLE_LAYOUT_PADDED : GST_CUDA_VISION_TABLE_LAYOUT_INCLUSIVE;
   const GstCudaVisionIntegralMeta* meta =
-      gst_buffer_add_cuda_vision_integral_meta(buffer, layout, G_N_ELEMENTS(tables), tables);
+      gst_buffer_add_cuda_vision_integral_meta(buffer.get(), layout, G_N_ELEMENTS(tables), tables);
   fail_unless(meta);
-  fail_unless(meta == gst_buffer_get_cuda_vision_integral_meta(buffer));
+  fail_unless(meta == gst_buffer_get_cuda_vision_integral_meta(buffer.get()));
   fail_unless(meta->layout == layout);
   fail_unless_equals_int(meta->n_tables, G_N_ELEMENTS(tables));
   return buffer;
@@ -150,8 +155,7 @@ void check_nick(GType type, gint value, const char* nick) {
 }  // namespace
 
 GST_START_TEST(histogram_keeps_the_added_values) {
-  g_autoptr(GstBuffer) buffer = buffer_with_histogram();
-  check_histogram(buffer);
+  check_histogram(buffer_with_histogram().get());
   g_autoptr(GstBuffer) bare = gst_buffer_new();
   fail_unless(!gst_buffer_get_cuda_vision_histogram_meta(bare));
   fail_unless(!gst_buffer_get_cuda_vision_integral_meta(bare));
@@ -159,24 +163,21 @@ GST_START_TEST(histogram_keeps_the_added_values) {
 GST_END_TEST
 
 GST_START_TEST(histogram_outlives_the_buffer_in_copies) {
-  GstBuffer* buffer = buffer_with_histogram();
-  GstBuffer* copies[] = {gst_buffer_copy(buffer), gst_buffer_copy_deep(buffer)};
-  fail_unless(gst_buffer_get_cuda_vision_histogram_meta(copies[0]) !=
-              gst_buffer_get_cuda_vision_histogram_meta(buffer));
-  gst_buffer_unref(buffer);
-  for (GstBuffer* copy : copies) {
-    check_histogram(copy);
-    gst_buffer_unref(copy);
-  }
+  Buffer buffer = buffer_with_histogram();
+  const Buffer copies[] = {Buffer(gst_buffer_copy(buffer.get())), Buffer(gst_buffer_copy_deep(buffer.get()))};
+  fail_unless(gst_buffer_get_cuda_vision_histogram_meta(copies[0].get()) !=
+              gst_buffer_get_cuda_vision_histogram_meta(buffer.get()));
+  buffer.reset();
+  for (const Buffer& copy : copies) check_histogram(copy.get());
 }
 GST_END_TEST
 
 /// In these cases no meta of a buffer may be copied.
 GST_START_TEST(metas_are_dropped_when_the_picture_changes) {
-  std::vector<GstMemory*> memories;
-  GstBuffer *histogram = buffer_with_histogram(), *tables = buffer_with_tables(false, memories);
-  for (GstBuffer* buffer : {histogram, tables}) {
-    GstBuffer* region = gst_buffer_copy_region(buffer, GST_BUFFER_COPY_ALL, 8, 16);
+  Memories memories;
+  const Buffer histogram = buffer_with_histogram(), tables = buffer_with_tables(false, memories);
+  for (GstBuffer* buffer : {histogram.get(), tables.get()}) {
+    g_autoptr(GstBuffer) region = gst_buffer_copy_region(buffer, GST_BUFFER_COPY_ALL, 8, 16);
     gpointer state = nullptr;
     fail_unless(!gst_buffer_iterate_meta(region, &state));
     GstVideoMetaTransform scale{};
@@ -184,15 +185,13 @@ GST_START_TEST(metas_are_dropped_when_the_picture_changes) {
     fail_unless(!meta->info->transform_func(region, const_cast<GstMeta*>(meta), buffer,
                                             gst_video_meta_transform_scale_get_quark(), &scale));
     fail_unless(!gst_buffer_iterate_meta(region, &(state = nullptr)));
-    gst_buffer_unref(region);
-    gst_buffer_unref(buffer);
   }
-  for (GstMemory* memory : memories) gst_memory_unref(memory);
 }
 GST_END_TEST
 
 GST_START_TEST(several_metas_are_found_in_turn) {
-  g_autoptr(GstBuffer) buffer = buffer_with_histogram();
+  const Buffer owner = buffer_with_histogram();
+  GstBuffer* const buffer = owner.get();
   const Histogram second({"Y"});
   fail_unless(gst_buffer_add_cuda_vision_histogram_meta(buffer, bins, 8, 1, second.channels.data()));
   std::string names;
@@ -212,60 +211,56 @@ GST_START_TEST(metas_are_known_by_name_and_tags) {
   fail_unless(gst_meta_get_info("GstCudaVisionHistogramMeta") == GST_CUDA_VISION_HISTOGRAM_META_INFO);
   fail_unless(gst_meta_get_info("GstCudaVisionIntegralMeta") == GST_CUDA_VISION_INTEGRAL_META_INFO);
   // Any code can add an empty meta with gst_buffer_add_meta().
-  GstBuffer* buffer = gst_buffer_new();
+  g_autoptr(GstBuffer) buffer = gst_buffer_new();
   gst_buffer_add_meta(buffer, GST_CUDA_VISION_HISTOGRAM_META_INFO, nullptr);
   gst_buffer_add_meta(buffer, GST_CUDA_VISION_INTEGRAL_META_INFO, nullptr);
   g_autoptr(GstBuffer) copy = gst_buffer_copy(buffer);
-  gst_buffer_unref(buffer);
   fail_unless_equals_int(gst_buffer_get_cuda_vision_histogram_meta(copy)->n_channels, 0);
   fail_unless_equals_int(gst_buffer_get_cuda_vision_integral_meta(copy)->n_tables, 0);
 }
 GST_END_TEST
 
 GST_START_TEST(tables_are_found_by_channel) {
-  std::vector<GstMemory*> memories;
-  GstBuffer* buffer = buffer_with_tables(true, memories);
-  const GstCudaVisionIntegralMeta* meta = gst_buffer_get_cuda_vision_integral_meta(buffer);
+  Memories memories;
+  const Buffer buffer = buffer_with_tables(true, memories);
+  const GstCudaVisionIntegralMeta* meta = gst_buffer_get_cuda_vision_integral_meta(buffer.get());
   fail_unless_equals_int(gst_cuda_vision_integral_meta_get_channel(meta, "luma", FALSE), 0);
   fail_unless_equals_int(gst_cuda_vision_integral_meta_get_channel(meta, "luma", TRUE), 4);
   fail_unless_equals_int(gst_cuda_vision_integral_meta_get_channel(meta, "A", FALSE), 3);
   fail_unless_equals_int(gst_cuda_vision_integral_meta_get_channel(meta, "A", TRUE), -1);
   fail_unless_equals_int(gst_cuda_vision_integral_meta_get_channel(meta, "B", FALSE), -1);
-  for (guint i = 0; i < meta->n_tables; ++i) fail_unless(meta->tables[i].memory == memories[i]);
-  gst_buffer_unref(buffer);
-  for (GstMemory* memory : memories) gst_memory_unref(memory);
+  for (guint i = 0; i < meta->n_tables; ++i) fail_unless(meta->tables[i].memory == memories[i].get());
 }
 GST_END_TEST
 
 GST_START_TEST(tables_map_and_sum_in_every_type_and_layout) {
-  std::vector<GstMemory*> memories;
-  GstBuffer* buffer = buffer_with_tables(__i__ == 1, memories);
-  check_sums(gst_buffer_get_cuda_vision_integral_meta(buffer));
+  Memories memories;
+  Buffer buffer = buffer_with_tables(__i__ == 1, memories);
+  check_sums(gst_buffer_get_cuda_vision_integral_meta(buffer.get()));
   // A copy keeps the memories after the buffer and the references of this test are gone.
-  GstBuffer* copy = gst_buffer_copy(buffer);
-  gst_buffer_unref(buffer);
-  for (GstMemory* memory : memories) {
-    fail_unless_equals_int(GST_MINI_OBJECT_REFCOUNT_VALUE(memory), 2);  // one of this test, and one for all copies
-    gst_memory_unref(memory);
-  }
-  check_sums(gst_buffer_get_cuda_vision_integral_meta(copy));
+  Buffer copy(gst_buffer_copy(buffer.get()));
+  buffer.reset();
   static int freed;
   freed = 0;
-  for (GstMemory* memory : memories)
+  const int count = int(memories.size());
+  for (auto& memory : memories) {
+    fail_unless_equals_int(GST_MINI_OBJECT_REFCOUNT_VALUE(memory.get()), 2);  // of this test, and one for all copies
     gst_mini_object_weak_ref(
-        GST_MINI_OBJECT_CAST(memory), [](gpointer, GstMiniObject*) { ++freed; }, nullptr);
-  gst_buffer_unref(copy);
-  fail_unless_equals_int(freed, int(memories.size()));
+        GST_MINI_OBJECT_CAST(memory.get()), [](gpointer, GstMiniObject*) { ++freed; }, nullptr);
+  }
+  memories.clear();
+  check_sums(gst_buffer_get_cuda_vision_integral_meta(copy.get()));
+  fail_unless_equals_int(freed, 0);
+  copy.reset();
+  fail_unless_equals_int(freed, count);
 }
 GST_END_TEST
 
 GST_START_TEST(sums_are_correct_after_wrapping) {
-  GstMemory* memory = table_memory<guint32>(true, false, 0xffffffff - 3);
+  g_autoptr(GstMemory) memory = table_memory<guint32>(true, false, 0xffffffff - 3);
   const GstCudaVisionIntegralTable luma = table("luma", false, GST_CUDA_VISION_ENTRY_TYPE_U32, true, memory);
-  GstBuffer* buffer = gst_buffer_new();
+  g_autoptr(GstBuffer) buffer = gst_buffer_new();
   check_sums(gst_buffer_add_cuda_vision_integral_meta(buffer, GST_CUDA_VISION_TABLE_LAYOUT_PADDED, 1, &luma));
-  gst_buffer_unref(buffer);
-  gst_memory_unref(memory);
 }
 GST_END_TEST
 

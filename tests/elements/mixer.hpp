@@ -202,9 +202,8 @@ class Mixer {
     GstSample* sample = nullptr;
     g_signal_emit_by_name(sink_, "try-pull-sample", guint64(patience), &sample);
     if (!sample) {
-      gboolean ended = FALSE;
-      g_object_get(sink_, "eos", &ended, nullptr);
-      FAIL_UNLESS(ended, "%s: nothing came, and no end (%s)", where().c_str(), error(0).text.c_str());
+      FAIL_UNLESS(get<gboolean>(sink_, "eos"), "%s: nothing came, and no end (%s)", where().c_str(),
+                  error(0).text.c_str());
       return {};
     }
     Output output;
@@ -227,6 +226,12 @@ class Mixer {
       FAIL_UNLESS(all.size() < 1000, "%s: it does not end", where().c_str());
     }
     return all;
+  }
+
+  /// Ends the streams of all pads, and returns the rest.
+  std::vector<Output> finish() {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) end(int(i));
+    return rest();
   }
 
   Message warning(GstClockTime wait) { return pop_message(bus_, GST_MESSAGE_WARNING, wait); }
@@ -337,11 +342,9 @@ inline void expect_compositor(const Run& run, const std::string& settings, const
 
 /// Whether compositor is installed. If not, prints a line.
 inline bool have_compositor() {
-  GstPluginFeature* feature = gst_registry_lookup_feature(gst_registry_get(), "compositor");
+  g_autoptr(GstPluginFeature) feature = gst_registry_lookup_feature(gst_registry_get(), "compositor");
   if (!feature) std::printf("not compared: there is no compositor\n");
-  const bool found = feature != nullptr;
-  if (found) gst_object_unref(feature);
-  return found;
+  return feature != nullptr;
 }
 
 }  // namespace cudavision::test

@@ -267,12 +267,11 @@ std::vector<std::string> values(GParamSpec* spec) {
   std::vector<std::string> texts;
   const auto add = [&](auto set, auto... numbers) {
     for (auto number : {numbers...}) {
-      GValue value = G_VALUE_INIT;
+      g_auto(GValue) value = G_VALUE_INIT;
       g_value_init(&value, spec->value_type);
       set(&value, number);
       g_autofree gchar* text = gst_value_serialize(&value);
       texts.push_back(text);
-      g_value_unset(&value);
     }
   };
   if (G_IS_PARAM_SPEC_INT(spec)) add(g_value_set_int, G_PARAM_SPEC_INT(spec)->minimum, G_PARAM_SPEC_INT(spec)->maximum);
@@ -317,11 +316,10 @@ TEST(begins_with_the_defaults_of_its_specs, Each::element) {
   object.each([&](GParamSpec* spec, bool of_pad) {
     if (!(spec->flags & G_PARAM_READABLE)) return;
     at(spec->name);
-    GValue value = G_VALUE_INIT;
+    g_auto(GValue) value = G_VALUE_INIT;
     g_value_init(&value, spec->value_type);
     g_object_get_property(of_pad ? G_OBJECT(object.pad) : G_OBJECT(object.element), spec->name, &value);
     EXPECT(g_param_value_defaults(spec, &value));
-    g_value_unset(&value);
     ++compared;
   });
   EXPECT(compared > 0);
@@ -465,11 +463,8 @@ TEST(refuses_only_the_wrong_one_of_the_common_properties, Each::element) {
     set(line.element, settings);
     EXPECT_CONTAINS(pop_message(line.bus, GST_MESSAGE_WARNING).text, "cuda-device-id is -5");
     EXPECT_EQ(pop_message(line.bus, GST_MESSAGE_WARNING).text, "");
-    guint depth = 0;
-    gint device = 0;
-    g_object_get(line.element, "async-depth", &depth, "cuda-device-id", &device, nullptr);
-    EXPECT_EQ(depth, 2u);
-    EXPECT_EQ(device, -1);
+    EXPECT_EQ(get<guint>(line.element, "async-depth"), 2u);
+    EXPECT_EQ(get<gint>(line.element, "cuda-device-id"), -1);
   }
 }
 

@@ -294,6 +294,7 @@ TEST(follows_detected_objects, Each::run) {
     EXPECT(gst_buffer_get_analytics_relation_meta(result.get()));
   }
 }
+
 /// The results of a detector and a tracker for a frame: two detections, the second one rotated and partly outside the
 /// crop at (6, 4); the track of the first, the class of the second, and three more tracks, so that the meta has to
 /// grow.

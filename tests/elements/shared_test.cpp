@@ -206,7 +206,7 @@ TEST(reads_rows_that_share_memory_or_run_upwards, Each::run) {
     const GstVideoInfo video = video_info(format, {38, 30});
     const Buffer bytes = noise(video);
     const auto laid_out = [&](int (*stride)(int), bool upwards) {
-      Buffer frame(gst_buffer_copy_deep(bytes.get()));
+      Buffer frame = copied(bytes);
       GstVideoMeta* meta = add_meta(frame, video);
       for (guint p = 0; p < meta->n_planes; ++p) {
         const int rows = int(
@@ -313,12 +313,7 @@ TEST(offers_a_pool_and_metas_upstream, Each::run) {
   GstBuffer* frame;
   EXPECT_EQ(gst_buffer_pool_acquire_buffer(pool, &frame, nullptr), GST_FLOW_OK);
   const Buffer tight = noise(rig.video());
-  GstVideoFrame from, to;
-  EXPECT(gst_video_frame_map(&from, &rig.video(), tight.get(), GST_MAP_READ));
-  EXPECT(gst_video_frame_map(&to, &rig.video(), frame, GST_MAP_WRITE));
-  gst_video_frame_copy(&to, &from);
-  gst_video_frame_unmap(&from);
-  gst_video_frame_unmap(&to);
+  copy_frame(tight.get(), frame, rig.video());
   EXPECT_SAME(picture(rig.push(Buffer(frame)).get(), rig.video()), rig.filter(tight));
   gst_buffer_pool_set_active(pool, FALSE);
 }

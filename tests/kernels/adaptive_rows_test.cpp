@@ -74,14 +74,13 @@ void measure_light(const Job& job) {
 void settle(const Job& job, std::vector<float> (&light)[3]) {
   const int cells = job.cells_x * job.cells_y;
   if (std::count(job.light[0], job.light[0] + cells, empty) == cells) return settle_light(job, light);
-  for (int c = 0; c < job.channels; ++c) {
+  for (int c = 0; c < job.channels; ++c)
     while (std::count(job.light[c], job.light[c] + cells, empty) > 0) {
       const std::vector<float> before(job.light[c], job.light[c] + cells);
       for (int i = 0; i < cells; ++i)
         job.light[c][i] = filled(job, i % job.cells_x, i / job.cells_x,
                                  [&](int x, int y) { return before[std::size_t(y * job.cells_x + x)]; });
     }
-  }
   for (int c = 0; c < job.channels; ++c)
     for (int i = 0; i < cells; ++i) light[c].push_back(smooth(job, c, i % job.cells_x, i / job.cells_x));
 }

@@ -120,7 +120,7 @@ class DiffCamera : public OnBackend {};
 
 /// A single move of the camera is reported with its shift, without changed pixels. Later changes are found.
 TEST_P(DiffCamera, SaysHowFarItWasMoved) {
-  for (const auto& [x, y] : {std::pair{6, 0}, {0, -4}, {-10, 14}, {2, 2}, {36, -16}, {-38, -24}}) {
+  for (const auto& [x, y] : {std::pair{6, 0}, {0, -4}, {-10, 14}, {2, 2}, {36, -16}, {-38, -24}})
     for (const auto& [format, scale] :
          {std::pair{Format::GRAY8, 1}, {Format::NV12, 2}, {Format::RGBA, 1}, {Format::YUY2, 2}}) {
       const Geometry geometry{format, 160 * scale, 128 * scale};
@@ -139,7 +139,6 @@ TEST_P(DiffCamera, SaysHowFarItWasMoved) {
       EXPECT_GT(steps[event + 15].changed, std::uint64_t(400 * scale * scale));
       EXPECT_EQ(steps[event + 15].cause, Cause::none);
     }
-  }
 }
 
 /// While a camera pans, fast or by fractions of a pixel, nothing changes. Nothing changes afterwards either.

@@ -13,9 +13,9 @@ diff::Plan resolved(const diff::Params& params, const Geometry& geometry) {
 }
 
 TEST(DiffSchedule, EveryPixelIsInOneTile) {
-  for (Format format : all_formats()) {
-    for (int width : {1, 3, 16, 127, 128, 129, 511, 512, 513, 1920, 7680, 16384}) {
-      for (int height : {1, 2, 15, 16, 17, 1080, 4320, 16384}) {
+  for (Format format : all_formats())
+    for (int width : {1, 3, 16, 127, 128, 129, 511, 512, 513, 1920, 7680, 16384})
+      for (int height : {1, 2, 15, 16, 17, 1080, 4320, 16384})
         for (int radius : {0, 1, 2}) {
           diff::Params params = reference::without_light();
           params.open_radius = radius;
@@ -33,9 +33,6 @@ TEST(DiffSchedule, EveryPixelIsInOneTile) {
             EXPECT_TRUE(just_cover(tiles.x, tiles.width, width) && just_cover(tiles.y, tiles.rows, height));
           }
         }
-      }
-    }
-  }
 }
 
 TEST(DiffSchedule, LayoutFollowsTheFormat) {
@@ -68,8 +65,8 @@ TEST(DiffSchedule, EveryFormatHasTheShapeOfItsLayout) {
 }
 
 TEST(DiffSchedule, TilesHaveSlotsForTheirCells) {
-  for (Format format : {Format::GRAY8, Format::YUY2, Format::RGBA}) {
-    for (int cell = diff::min_cell; cell <= diff::max_cell; ++cell) {
+  for (Format format : {Format::GRAY8, Format::YUY2, Format::RGBA})
+    for (int cell = diff::min_cell; cell <= diff::max_cell; ++cell)
       for (int radius : {0, 1, 2}) {
         diff::Params params = reference::without_light();
         params.cell_size = cell;
@@ -77,9 +74,7 @@ TEST(DiffSchedule, TilesHaveSlotsForTheirCells) {
         const int width = 5000, height = 300;
         const diff::Schedule s = diff::make_schedule(resolved(params, {format, width, height}));
         const diff::Tiles& tiles = s.frame;
-        if (!s.opens) {
-          ASSERT_LE(tiles.slots, diff::max_slots(diff::compared_tile));
-        }
+        ASSERT_TRUE(s.opens || tiles.slots <= diff::max_slots(diff::compared_tile)) << tiles.slots;
         ASSERT_LE(s.open_shared, 48u << 10);
         ASSERT_GE(tiles.record_bytes, 4 + 2 * tiles.slots);
         ASSERT_EQ(tiles.record_bytes % 32, 0);
@@ -92,8 +87,6 @@ TEST(DiffSchedule, TilesHaveSlotsForTheirCells) {
           ASSERT_TRUE(slot >= 0 && slot < tiles.slots / tiles.slots_x) << "cell size " << cell << ", y " << y;
         }
       }
-    }
-  }
 }
 
 TEST(DiffSchedule, ReciprocalOfTheCellSizeIsExact) {
@@ -106,7 +99,7 @@ TEST(DiffSchedule, ReciprocalOfTheCellSizeIsExact) {
 }
 
 TEST(DiffSchedule, KernelsFollowFromTheOutput) {
-  for (Output output : {Output::difference, Output::mask, Output::overlay, Output::none}) {
+  for (Output output : {Output::difference, Output::mask, Output::overlay, Output::none})
     for (const auto& [radius, light] : {std::pair{0, 0.0}, {3, 0.0}, {0, 0.6}, {3, 0.6}}) {
       diff::Params params = params_of(output);
       params.open_radius = radius;
@@ -123,7 +116,6 @@ TEST(DiffSchedule, KernelsFollowFromTheOutput) {
       EXPECT_EQ(s.open == diff::Writes::mask, output == Output::mask && opens);
       EXPECT_EQ(s.open == diff::Writes::changed, output == Output::overlay && opens);
     }
-  }
 }
 
 TEST(DiffSchedule, MemoryDoesNotOverlap) {
@@ -142,69 +134,61 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
                scales = params.analysis_scale > 1;
     const bool model = plan.has_model(), background = plan.params.reference == Reference::background ||
                                                       plan.params.reference == Reference::median;
-    EXPECT_EQ(memory.ring.size(), std::size_t(diff::ring_size(plan.params)));
-    EXPECT_EQ(memory.model != diff::Memory::none, model || background);
-    EXPECT_EQ(memory.unmasked != diff::Memory::none, !plan.unmasked_bits.empty());
     const bool looks = params.looks != Looks::none, follows = opens || scales;
     const bool completes = adaptive && (params.output == Output::mask || params.output == Output::overlay);
-    EXPECT_EQ(memory.changed != diff::Memory::none, follows || looks);
-    EXPECT_EQ(memory.final_mask != diff::Memory::none, looks || completes);
-    EXPECT_EQ(memory.final_mask == memory.changed, !follows);  // no step follows the comparison
-    EXPECT_EQ(memory.found_tiles != diff::Memory::none, opens && !scales && !adaptive);
-    EXPECT_EQ(memory.filled_tiles != diff::Memory::none, opens && !scales && !adaptive);
-    EXPECT_EQ(memory.list != diff::Memory::none, looks);
-    EXPECT_EQ(memory.list_count != diff::Memory::none, looks);
     const diff::Tiles tiles = diff::make_schedule(plan).frame;
     bool shared = false;  // whether an edge of a tile lies inside a cell
     for (int x = tiles.width; x < 4 * tiles.width * params.cell_size; x += tiles.width)
       shared = shared || x % params.cell_size != 0;
     for (int y = tiles.rows; y < 4 * tiles.rows * params.cell_size; y += tiles.rows)
       shared = shared || y % params.cell_size != 0;
-    EXPECT_EQ(memory.list_stamps != diff::Memory::none, looks && shared);
-    EXPECT_EQ(memory.learning != diff::Memory::none, adaptive);
-    EXPECT_EQ(memory.filled != diff::Memory::none, completes && scales);
-    EXPECT_EQ(memory.shown != diff::Memory::none, completes);
-    EXPECT_EQ(memory.spare_records != diff::Memory::none, completes);
     const std::size_t mask = diff::final_pitch(plan) * std::size_t(geometry.height);
-    EXPECT_EQ(memory.small != diff::Memory::none, scales && (!adaptive || shows));
-    EXPECT_EQ(memory.small_difference != diff::Memory::none, scales && shows);
-    EXPECT_EQ(memory.foreground != diff::Memory::none, model && !adaptive);
-    const std::size_t width = plan.analysis.width, height = plan.analysis.height;
+    const std::size_t width = plan.analysis.width, height = plan.analysis.height, cells = plan.cells.changed.size();
     const std::size_t model_bytes =
         adaptive ? diff::adaptive::state_bytes(int(width), int(height), diff::adaptive::device_places)
         : model  ? diff::mog2::state_bytes(int(width), int(height), diff::compared_channels(plan))
                  : 2 * frame;
-    const auto expect_apart = [](const std::vector<std::pair<std::size_t, std::size_t>>& parts, std::size_t end) {
+    struct Part {
+      const char* name;
+      std::size_t offset, bytes;
+      bool exists;
+    };
+    const auto expect_apart = [](const std::vector<Part>& parts, std::size_t end) {
       std::size_t at = 0;  // parts are in order
-      for (const auto& [offset, bytes] : parts) {
-        if (offset == diff::Memory::none) continue;
-        EXPECT_GE(offset, at);
-        EXPECT_EQ(offset % 256, 0u);
+      for (const auto& [name, offset, bytes, exists] : parts) {
+        EXPECT_EQ(offset != diff::Memory::none, exists) << name;
+        if (!exists) continue;
+        EXPECT_GE(offset, at) << name;
+        EXPECT_EQ(offset % 256, 0u) << name;
         at = offset + bytes;
       }
       EXPECT_GE(end, at);
     };
-    std::vector<std::pair<std::size_t, std::size_t>> kept;
-    for (std::size_t offset : memory.ring) kept.emplace_back(offset, frame);
-    kept.emplace_back(memory.model, model_bytes);
-    kept.emplace_back(memory.state, 256);
+    EXPECT_EQ(memory.ring.size(), std::size_t(diff::ring_size(plan.params)));
+    std::vector<Part> kept;
+    for (std::size_t offset : memory.ring) kept.push_back({"ring", offset, frame, true});
+    kept.push_back({"model", memory.model, model_bytes, model || background});
+    kept.push_back({"state", memory.state, 256, true});
     expect_apart(kept, memory.kept_bytes);
-    expect_apart({{memory.unmasked, bits},
-                  {memory.changed, bits},
-                  {follows ? memory.final_mask : diff::Memory::none, mask},
-                  {memory.found_tiles, diff::make_schedule(plan).analysis.count()},
-                  {memory.filled_tiles, tiles.count()},
-                  {memory.list, 4 * plan.cells.changed.size()},
-                  {memory.list_stamps, 4 * plan.cells.changed.size()},
-                  {memory.list_count, 8},
-                  {memory.filled, bits},
-                  {memory.shown, mask},
-                  {memory.spare_records, tiles.count() * tiles.record_bytes},
-                  {memory.learning, plan.cells.changed.size()},
-                  {memory.foreground, bits},
-                  {memory.small, frame},
-                  {memory.small_difference, frame}},
-                 memory.bits_bytes);
+    EXPECT_EQ(memory.final_mask == memory.changed, !follows);  // no step follows the comparison
+    const bool searched = opens && !scales && !adaptive;
+    expect_apart(
+        {{"unmasked", memory.unmasked, bits, !plan.unmasked_bits.empty()},
+         {"changed", memory.changed, bits, follows || looks},
+         {"final_mask", follows ? memory.final_mask : diff::Memory::none, mask, follows && (looks || completes)},
+         {"found_tiles", memory.found_tiles, std::size_t(diff::make_schedule(plan).analysis.count()), searched},
+         {"filled_tiles", memory.filled_tiles, std::size_t(tiles.count()), searched},
+         {"list", memory.list, 4 * cells, looks},
+         {"list_stamps", memory.list_stamps, 4 * cells, looks && shared},
+         {"list_count", memory.list_count, 8, looks},
+         {"filled", memory.filled, bits, completes && scales},
+         {"shown", memory.shown, mask, completes},
+         {"spare_records", memory.spare_records, std::size_t(tiles.count() * tiles.record_bytes), completes},
+         {"learning", memory.learning, cells, adaptive},
+         {"foreground", memory.foreground, bits, model && !adaptive},
+         {"small", memory.small, frame, scales && (!adaptive || shows)},
+         {"small_difference", memory.small_difference, frame, scales && shows}},
+        memory.bits_bytes);
   }
 }
 

@@ -56,9 +56,7 @@ TEST(Threads, AreAsManyAsTheWorkIsWorth) {
     });
     EXPECT_EQ(seen, std::vector<int>(rows, 1)) << work;
 #ifndef __SANITIZE_THREAD__
-    if (work == 0) {
-      EXPECT_EQ(where, std::vector<std::thread::id>(rows, std::this_thread::get_id()));
-    }
+    EXPECT_TRUE(work > 0 || where == std::vector<std::thread::id>(rows, std::this_thread::get_id()));
 #endif
   }
   cpu::for_ranges(0, {1e7, 1e6}, [](int, int) { FAIL() << "there are no rows"; });
@@ -71,15 +69,13 @@ TEST(Threads, AreAsManyAsTheWorkIsWorth) {
 TEST(Border, IndexEqualsOpenCV) {
   std::vector<std::pair<Border, int>> modes = opencv_borders;
   modes.emplace_back(Border::wrap, cv::BORDER_WRAP);
-  for (const auto& [border, mode] : modes) {
-    for (int n = 1; n <= 20; ++n) {
+  for (const auto& [border, mode] : modes)
+    for (int n = 1; n <= 20; ++n)
       for (int i = -300; i <= 300; ++i) {
         const int expected = cv::borderInterpolate(i, n, mode);
         ASSERT_EQ(border_index(i, n, border), expected) << borders[std::size_t(border)].nick << " " << i << " of " << n;
         ASSERT_EQ(reference::extrapolate(i, n, border), expected) << "the reference";
       }
-    }
-  }
   for (Border border : {Border::fill, Border::copy}) EXPECT_EQ(border_index(-1, 5, border), -1);
 }
 
@@ -94,7 +90,7 @@ TEST(Border, TableIsInTheOrderOfTheEnum) {
 
 TEST(Region, SetRectsCoverTheSamplesOfTheirPixels) {
   Random random(5);
-  for (Format format : all_formats()) {
+  for (Format format : all_formats())
     for (int round = 0; round < 300; ++round) {
       const Geometry geometry{format, random.between(1, 12), random.between(1, 12)};
       const Rect pixels{random.between(-6, 14), random.between(-6, 14), random.between(-2, 14), random.between(-2, 14)};
@@ -114,7 +110,6 @@ TEST(Region, SetRectsCoverTheSamplesOfTheirPixels) {
         }
       }
     }
-  }
 }
 
 /// Coordinates up to the limits of int must not overflow.
@@ -123,9 +118,7 @@ TEST(Region, AnyRectanglesIntersect) {
   const auto expect = [](const Rect& a, const Rect& b, const Rect& common) {
     for (const Rect& rect : {intersection(a, b), intersection(b, a)}) {
       EXPECT_EQ(rect.empty(), common.empty());
-      if (!common.empty()) {
-        EXPECT_EQ(rect, common);
-      }
+      EXPECT_TRUE(rect.empty() || rect == common) << rect;
     }
   };
   const Rect frame{0, 0, 100, 80};
@@ -177,15 +170,6 @@ TEST_P(Plans, DoNotDisturbEachOther) {
         EXPECT_TRUE(jobs[i]->finish().bytes() == expected[2 * t + i].bytes()) << "plan " << 2 * t + i;
     }
   });
-}
-
-TEST_P(Plans, RowsMayLieFarApart) {
-  expect_far_rows_found(backend, wide_gaussian);
-  expect_far_rows_found(backend, some_convolve());
-  convolve::Params sharpen;
-  sharpen.preset = convolve::Preset::sharpen_5;
-  sharpen.border = Border::copy;
-  expect_far_rows_found(backend, sharpen);
 }
 
 TEST_P(Plans, LongestSides) {

@@ -162,7 +162,7 @@ TEST(Formats, CudaAllocatesTheFormatsOfItsLibrary) {
 }
 
 TEST(Formats, ExtentHoldsTheSamples) {
-  for (Format format : all_formats()) {
+  for (Format format : all_formats())
     for (int size = 1; size < 9; ++size) {
       const Geometry geometry{format, size, 9 - size};
       const Image tight = Picture(geometry).at(nullptr);
@@ -173,7 +173,6 @@ TEST(Formats, ExtentHoldsTheSamples) {
         EXPECT_EQ(plane.rows, (geometry.height + (1 << c.shift_y) - 1) >> c.shift_y) << info(format).name;
       }
     }
-  }
 }
 
 /// A CUDA kernel that computes all sets of a format is built for these channels. It has at most three jobs besides the

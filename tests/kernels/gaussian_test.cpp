@@ -15,8 +15,8 @@ const std::vector<int> taps = {1, 3, 5, 7, 9, 11, 15, 31, 33, 63, 129, 255};
 const std::vector<double> sigmas = {0, 0.1, 0.5, 1, 1.7, 3.3, 10, 60, 1000};
 
 TEST(GaussianWeights, ReferenceIsTheImpulseResponseOfOpenCV) {
-  for (int n = 1; n <= 255; n += 2) {
-    for (double sigma : sigmas) {
+  for (int n = 1; n <= 255; n += 2)
+    for (double sigma : sigmas)
       for (int type : {CV_8U, CV_16U}) {
         const int bits = type == CV_8U ? 8 : 16;
         // The picture is a square, because OpenCV ignores taps along an axis of length one.
@@ -34,13 +34,11 @@ TEST(GaussianWeights, ReferenceIsTheImpulseResponseOfOpenCV) {
           ASSERT_EQ(expected, got) << n << " taps, sigma " << sigma << ", " << bits << " bits, weight " << i;
         }
       }
-    }
-  }
 }
 
 TEST(GaussianWeights, PlanEqualsReference) {
-  for (int n = 1; n <= 255; n += 2) {
-    for (double sigma : sigmas) {
+  for (int n = 1; n <= 255; n += 2)
+    for (double sigma : sigmas)
       for (int bits : {8, 16}) {
         const auto expected = reference::gaussian_weights(n, sigma, bits);
         const gaussian::Axis axis = gaussian::make_axis(n, sigma, bits);
@@ -51,8 +49,6 @@ TEST(GaussianWeights, PlanEqualsReference) {
           ASSERT_EQ(expected[i], held ? axis.weights[trimmed] : 0) << n << " taps, sigma " << sigma << ", weight " << i;
         }
       }
-    }
-  }
 }
 
 using gaussian::Schedule;
@@ -185,14 +181,14 @@ TEST(GaussianSchedule, FindsAKernelForEveryRadius) {
                                window.window_groups_y <= shapes[std::size_t(i)].window_groups_y;
             ASSERT_TRUE(i == shape ? holds : !holds || (shape >= 0 && i > shape)) << rx << " " << ry;
           }
-          const int limit = 227 << 10,
-                    warps = gaussian::large_warps(sample_bytes, window.window_groups_x, window.window_groups_y, limit);
+          constexpr int limit = 227 << 10;
+          const int warps = gaussian::large_warps(sample_bytes, window.window_groups_x, window.window_groups_y, limit);
+          const auto bytes = [&](int of_warps) {
+            return gaussian::large_bytes(sample_bytes, window.window_groups_x, window.window_groups_y, of_warps);
+          };
           ASSERT_TRUE(warps >= 1 && warps <= gaussian::tuning.large_warps);
-          ASSERT_LE(gaussian::large_bytes(sample_bytes, window.window_groups_x, window.window_groups_y, warps), limit);
-          if (warps < gaussian::tuning.large_warps) {
-            ASSERT_GT(gaussian::large_bytes(sample_bytes, window.window_groups_x, window.window_groups_y, warps + 1),
-                      limit);
-          }
+          ASSERT_LE(bytes(warps), limit);
+          ASSERT_TRUE(warps == gaussian::tuning.large_warps || bytes(warps + 1) > limit);
         }
   };
   check(1, gaussian::byte_shapes);
@@ -217,9 +213,9 @@ TEST_P(GaussianOpenCV, IsEqual) {
   const Runner& runner = GetParam();
   if (runner.backend) SKIP_UNLESS_AVAILABLE(*runner.backend);
   Random random(1);
-  for (const auto& [format, type] : opencv_types) {
-    for (int n = 1; n <= 31; n += 2) {
-      for (double sigma : sigmas) {
+  for (const auto& [format, type] : opencv_types)
+    for (int n = 1; n <= 31; n += 2)
+      for (double sigma : sigmas)
         for (const auto& [border, mode] : opencv_borders) {
           const Geometry geometry{format, n % 3 ? 67 : 9, n % 5 ? 41 : 6};
           const Picture src = make_picture(geometry, unsigned(n));
@@ -232,9 +228,6 @@ TEST_P(GaussianOpenCV, IsEqual) {
           ASSERT_EQ(runner.check(params, src, expected), "") << describe(geometry, {}, {}, {}, Data::random) << "\n"
                                                              << describe(params);
         }
-      }
-    }
-  }
 }
 INSTANTIATE_FOR_RUNNERS(GaussianOpenCV);
 
@@ -257,7 +250,7 @@ TEST_P(GaussianSweep, EqualsReference) {
 /// Taps derived from sigma, and sums at the upper end of the range.
 TEST_P(GaussianSweep, TapsFromSigmaAndExtremes) {
   Random random(unsigned(format) + 200);
-  for (Data data : {Data::random, Data::max, Data::checkerboard}) {
+  for (Data data : {Data::random, Data::max, Data::checkerboard})
     for (double sigma :
          {0.3, 1.0, 2.2, 5.0, 20.0, 31.8, 42.4, gaussian::max_sigma}) {  // from the last three on, all taps are used
       gaussian::Params params{0, 0, sigma, random.between(1, 40) * 0.25};
@@ -265,7 +258,6 @@ TEST_P(GaussianSweep, TapsFromSigmaAndExtremes) {
       params.border_value.fill(std::uint16_t(info(format).max_value()));
       expect_reference(backend, params, {{format, 45, 38}, {}, {}, {}, data}, 7);
     }
-  }
 }
 INSTANTIATE_FOR_FORMATS(GaussianSweep, all_formats());
 

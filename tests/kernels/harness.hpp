@@ -81,11 +81,6 @@ class Bytes {
 
 /// Runs `work` on a GRAY8 picture with a row pitch of 64 MiB, so that offsets exceed 32 bits.
 Picture run_far_apart(Backend backend, const Work& work, const Picture& src);
-inline Picture run_far_apart(Backend backend, Filter& filter, const Picture& src) {
-  return run_far_apart(
-      backend, [&](const Image& from, const Image& to, Queue queue) { return filter.submit(from, to, {}, queue); },
-      src);
-}
 
 std::string describe(const Geometry& geometry, const Layout& src, const Layout& dst, const Region& region, Data data);
 
@@ -101,16 +96,6 @@ std::string check(Backend backend, const Params& params, const Picture& src, con
   const Picture actual = job.finish();
   if (!status.ok()) return "submit failed: " + status.message();
   return expected.difference(actual, tolerance(params, src.geometry().format));
-}
-
-/// Compares a filter with the reference on rows that lie far apart.
-template <typename Params>
-void expect_far_rows_found(Backend backend, const Params& params) {
-  const Picture src = make_picture({Format::GRAY8, 90, 50}, 2);
-  auto filter = make(params, src.geometry(), backend);
-  ASSERT_TRUE(filter.ok()) << filter.error().message();
-  EXPECT_EQ(apply(params, src).sample_difference(run_far_apart(backend, *filter.value(), src), 1), "")
-      << describe(params);
 }
 
 /// Random numbers for the sweeps, identical with every standard library.

@@ -111,7 +111,7 @@ class HistogramPlans : public OnBackend {};
 
 TEST_P(HistogramPlans, ManyOverlappingRectangles) {
   Random random(9);
-  for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::I420, Format::GBR, Format::UYVY}) {
+  for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::I420, Format::GBR, Format::UYVY})
     for (const auto mode : {Region::Mode::inside, Region::Mode::outside}) {
       Region region{mode};
       for (int i = 0; i < 60; ++i)
@@ -119,7 +119,6 @@ TEST_P(HistogramPlans, ManyOverlappingRectangles) {
             {random.between(-20, 620), random.between(-20, 460), random.between(0, 130), random.between(0, 90)});
       expect_counts(backend, of_all_channels, {{format, 640, 481}, {0, 0, 16}, {}, region, Data::random}, 1);
     }
-  }
   // A frame so large that all kernels count its pieces.
   Region region{Region::Mode::outside};
   for (int i = 0; i < 50; ++i)
@@ -210,7 +209,7 @@ class EqualizeOpenCV : public testing::TestWithParam<Runner> {};
 TEST_P(EqualizeOpenCV, IsEqual) {
   const Runner& runner = GetParam();
   if (runner.backend) SKIP_UNLESS_AVAILABLE(*runner.backend);
-  for (const auto& [width, height] : {std::pair{640, 480}, {67, 45}, {1, 1}, {2, 1}, {2501, 1703}}) {
+  for (const auto& [width, height] : {std::pair{640, 480}, {67, 45}, {1, 1}, {2, 1}, {2501, 1703}})
     for (Data data : {Data::random, Data::faint, Data::flat, Data::checkerboard, Data::zero}) {
       const Geometry geometry{Format::GRAY8, width, height};
       const Picture src = make_picture(geometry, unsigned(width), data);
@@ -222,7 +221,6 @@ TEST_P(EqualizeOpenCV, IsEqual) {
                 "")
           << width << "x" << height << " data " << int(data);
     }
-  }
 }
 INSTANTIATE_FOR_RUNNERS(EqualizeOpenCV);
 
@@ -302,9 +300,6 @@ class HistogramSchedule : public testing::Test {
     ASSERT_LE(share.rect_count, histogram::max_rects);
     counted.insert(counted.end(), share.rects, share.rects + share.rect_count);
   }
-  static void expect_same(const std::vector<Rect>& expected, const std::vector<Rect>& counted) {
-    ASSERT_EQ(expected, counted);
-  }
 };
 
 /// The launches of a frame count every piece of every set exactly once.
@@ -323,7 +318,7 @@ TEST_F(HistogramSchedule, LaunchesCountEveryPieceOnce) {
           << "planes are read together";
     }
     for (int s = 0; s < (frame.plan.three_planes ? 1 : format.color_sets()); ++s)
-      expect_same(frame.plan.counts(format.sets[s]) ? frame.pieces[s] : std::vector<Rect>(), counted[s]);
+      ASSERT_EQ(frame.plan.counts(format.sets[s]) ? frame.pieces[s] : std::vector<Rect>(), counted[s]);
   });
 }
 
@@ -347,9 +342,7 @@ TEST_F(HistogramSchedule, WordBlocksBelongToOneJob) {
     }
     ASSERT_EQ(launch.blocks, blocks);
     ASSERT_LE(blocks, frame.limits.multiprocessors + 2);
-    if (launch.jobs > 0) {
-      ASSERT_LE(histogram::word_counter_bytes, frame.limits.shared_bytes);
-    }
+    ASSERT_TRUE(launch.jobs == 0 || histogram::word_counter_bytes <= frame.limits.shared_bytes);
   });
 }
 
@@ -363,10 +356,8 @@ TEST_F(HistogramSchedule, PixelBlocksBelongToOneJob) {
     ASSERT_LE(shares[1].first_block, shares[2].first_block);
     for (int block = 0; block < launch.blocks; ++block)
       ++blocks[(block >= shares[1].first_block) + (block >= shares[2].first_block)];
-    for (int i = 0; i < 3; ++i) {
-      // Job 0 has a block even if there is nothing to count.
+    for (int i = 0; i < 3; ++i)  // job 0 has a block even if there is nothing to count
       ASSERT_EQ(blocks[i], shares[i].rect_count > 0 ? shares[i].blocks * launch.tables[i].passes : i == 0);
-    }
     ASSERT_LE(launch.shared_bytes, std::size_t(frame.limits.shared_bytes));
     ASSERT_LE(launch.blocks, frame.limits.multiprocessors + launch.tables[0].passes + launch.tables[1].passes +
                                  launch.tables[2].passes);
@@ -437,7 +428,7 @@ TEST_F(HistogramSchedule, WalksVisitEveryUnitOnce) {
 
 TEST(RegionPieces, AreDisjointAndCoverTheRegion) {
   Random random(5);
-  for (Format format : {Format::GRAY8, Format::NV12, Format::Y42B, Format::YUY2, Format::RGB}) {
+  for (Format format : {Format::GRAY8, Format::NV12, Format::Y42B, Format::YUY2, Format::RGB})
     for (int round = 0; round < 300; ++round) {
       const Geometry geometry{format, random.between(1, 40), random.between(1, 40)};
       Region region = random_region(random, geometry.width, geometry.height);
@@ -457,12 +448,11 @@ TEST(RegionPieces, AreDisjointAndCoverTheRegion) {
               << describe(geometry, {}, {}, region, Data::random) << " set " << s << " (" << x << ", " << y << ")";
       }
     }
-  }
 }
 
 TEST(HistogramStatistics, EqualTheStatisticsOfTheSamples) {
   Random random(11);
-  for (int depth : {8, 10, 16}) {
+  for (int depth : {8, 10, 16})
     for (int bins : {2, 5, 100, 256, 300, 1024, 65536}) {
       if (depth == 16 && bins > 300) continue;  // the reference is too slow: it searches all values for each bin
       for (int round = 0; round < 6; ++round) {
@@ -485,7 +475,6 @@ TEST(HistogramStatistics, EqualTheStatisticsOfTheSamples) {
               << what << ", " << bins << " bins, depth " << depth << ", round " << round;
       }
     }
-  }
 }
 
 /// One pixel of a bright 16-bit 4K picture is a step brighter. The sum of all squares has more bits than a double.

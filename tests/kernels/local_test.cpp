@@ -45,13 +45,12 @@ class LocalSweep : public OnBackendWithFormat {};
 TEST_P(LocalSweep, EqualsReference) {
   Random random(unsigned(format) + 400);
   const std::vector<int> radii = {0, 1, 2, 3, 7, 15, 40, 300, 16384};
-  for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
+  for (int i = 0; i < rounds() * int(sizes.size()); ++i)
     for (Operation operation : {Operation::box_mean, Operation::threshold, Operation::deviation, Operation::pixelate}) {
       local::Params params{operation, random.pick(radii)};
       params.sensitivity = random.below(4) ? random.unit() * 0.4 : random.below(2);
       expect_reference(backend, params, random_case(random, format, sizes[i % sizes.size()]), unsigned(i));
     }
-  }
 }
 
 TEST_P(LocalSweep, NonLocalMeansEqualReference) {
@@ -75,12 +74,10 @@ TEST_P(LocalPlans, LargestRadiiOfNonLocalMeans) {
 
 /// Each reach of the CUDA kernels, in frames large enough for tiles with all patches inside the frame.
 TEST_P(LocalPlans, NonLocalMeansInsideTheFrame) {
-  for (Format format : {Format::NV12, Format::P010_10LE, Format::GRAY16_LE}) {
-    for (int radius : {0, 1, 4, 8, 9}) {
+  for (Format format : {Format::NV12, Format::P010_10LE, Format::GRAY16_LE})
+    for (int radius : {0, 1, 4, 8, 9})
       expect_reference(backend, nlm(radius, radius > 8 ? 1 : 2, radius % 2 ? 10 : 80),
                        {{format, 90, 70}, {}, {}, {}, Data::random}, unsigned(radius));
-    }
-  }
 }
 
 /// A region gets the same bits as the whole frame, at any position.
@@ -103,16 +100,14 @@ TEST_P(LocalPlans, NonLocalMeansOfARegionEqualTheFrame) {
 
 /// Windows of 16-bit samples whose sums exceed 2^32, at the edges of the frame and inside it.
 TEST_P(LocalPlans, LargeWindows) {
-  for (int radius : {120, 200, 800}) {
-    for (Data data : {Data::max, Data::random}) {
+  for (int radius : {120, 200, 800})
+    for (Data data : {Data::max, Data::random})
       for (Operation operation :
            {Operation::box_mean, Operation::threshold, Operation::deviation, Operation::pixelate}) {
         const local::Params params{operation, radius};
         expect_reference(backend, params, {{Format::GRAY16_LE, 700, 500}, {}, {}, {}, data}, 3);
         expect_reference(backend, params, {{Format::NV12, 1920, 1080}, {}, {}, {}, data}, 3);
       }
-    }
-  }
 }
 
 /// Tall windows in pictures large enough for stored column sums.
@@ -132,7 +127,7 @@ TEST_P(LocalPlans, HighWindowsOfLargePictures) {
 /// Sliding windows in several strips and blocks, whose ends have every position within eight samples, with sums below
 /// and above 2^23.
 TEST_P(LocalPlans, WindowsOfSeveralStrips) {
-  for (int radius : {0, 1, 2, 3, 4, 5, 6, 7, 24, 60, 91, 128}) {
+  for (int radius : {0, 1, 2, 3, 4, 5, 6, 7, 24, 60, 91, 128})
     for (Operation operation : {Operation::box_mean, Operation::threshold, Operation::deviation}) {
       const local::Params params{operation, radius};
       const Region region{Region::Mode::inside, {{37, 11, 2203, 131}}};
@@ -140,7 +135,6 @@ TEST_P(LocalPlans, WindowsOfSeveralStrips) {
       expect_reference(backend, params, {{Format::NV12, 2306, 150}, {}, {}, region, Data::random}, 6);
       expect_reference(backend, params, {{Format::GRAY8, 1100, 80}, {}, {}, {}, Data::max}, 7);
     }
-  }
 }
 
 /// The table of a white picture of 20 Mpx wraps in 32 bits.
@@ -194,9 +188,7 @@ TEST(LocalSchedule, CoversTheRectangles) {
           EXPECT_TRUE(launch.batch == 8 || (launch.batch == 16 && operation == Operation::box_mean));
           EXPECT_EQ(launch.rows % launch.batch, 0);
           EXPECT_EQ(launch.wide, radius == 128 && grid.height > 257);
-          if (launch.wide && operation == Operation::box_mean) {
-            EXPECT_EQ(launch.batch, 16);
-          }
+          EXPECT_TRUE(!launch.wide || operation != Operation::box_mean || launch.batch == 16);
           const int groups = local::window_threads / launch.batch;
           int blocks = 0;
           for (std::size_t i = 0; i < sets.size(); ++i) {
@@ -360,14 +352,6 @@ TEST_P(LocalPlans, StrengthFollowsTheRegion) {
       EXPECT_TRUE(run(following, {small, large}).bytes() == run(following, {large, small}).bytes());
       EXPECT_TRUE(run(following, {small, large}).bytes() == run(following, {large}).bytes());
     }
-}
-
-TEST_P(LocalPlans, RowsMayLieFarApart) {
-  for (Operation operation : {Operation::box_mean, Operation::deviation, Operation::nlm}) {
-    local::Params params{operation, 2};
-    params.search_radius = 2;
-    expect_far_rows_found(backend, params);
-  }
 }
 INSTANTIATE_FOR_BACKENDS(LocalPlans);
 

@@ -310,6 +310,20 @@ TEST_P(AnyMemory, BitsOutsideSamplesMakeNoDifference) {
 
 INSTANTIATE_FOR_FORMATS(AnyMemory, all_formats());
 
+class FarMemory : public OnBackend {};
+
+/// Offsets of rows that lie far apart do not fit in 32 bits.
+TEST_P(FarMemory, MakesNoDifference) {
+  const Picture src = make_picture({Format::GRAY8, 90, 50}, 2);
+  for (const Operation& operation : operations()) {
+    auto work = operation.make(src.geometry(), backend);
+    ASSERT_TRUE(work.ok()) << work.error().message();
+    EXPECT_EQ(result_of(operation, backend, src).sample_difference(run_far_apart(backend, work.value(), src), 0), "")
+        << operation.name;
+  }
+}
+INSTANTIATE_FOR_BACKENDS(FarMemory);
+
 #if CUDAVISION_CPU
 /// Threads share the rows of a picture. This picture has several strips.
 TEST(CpuThreads, MakeNoDifference) {
@@ -467,8 +481,7 @@ TEST_P(CpuMemory, ShortMemoryIsAResourceError) {
     EXPECT_GT(failures, 0) << operation.name;
   }
 }
-INSTANTIATE_TEST_SUITE_P(Cpu, CpuMemory, testing::ValuesIn(all_formats()),
-                         [](const auto& item) { return std::string(reference::definition(item.param).name); });
+INSTANTIATE_TEST_SUITE_P(Cpu, CpuMemory, testing::ValuesIn(all_formats()), name_of_format);
 
 }  // namespace
 }  // namespace cudavision::test

@@ -53,7 +53,7 @@ void expect_samples(const Geometry& geometry, const Outline& outline, const Regi
 
 TEST(Outlines, HoldTheSamplesOfTheirPixels) {
   Random random(9);
-  for (Format format : {Format::GRAY8, Format::NV12, Format::Y42B, Format::YUY2}) {
+  for (Format format : {Format::GRAY8, Format::NV12, Format::Y42B, Format::YUY2})
     for (int round = 0; round < 400; ++round) {
       const Geometry geometry{format, random.between(1, 24), random.between(1, 24)};
       Region ellipse, polygon;
@@ -67,7 +67,6 @@ TEST(Outlines, HoldTheSamplesOfTheirPixels) {
       expect_samples(geometry, {near_frame(box_around(corners)), &polygon.polygons[0]}, polygon);
       if (HasFatalFailure()) return;
     }
-  }
 }
 
 /// At the maximum width and height, the numbers nearly reach 64 bits. Single rows and columns suffice.

@@ -21,17 +21,30 @@ using Kind = ObjectEvent::Kind;
 constexpr std::uint64_t second = 1'000'000'000, step = second / 10;
 constexpr Structure object{40, 5, 3, 30}, ghost{5, 40, 3, 30}, unclear{3, 3, 0, 0};
 
-/// Returns the changes of a box that stands at (x, y) for `seconds`, with their times in tenths of a second.
+/// Changes with their times in tenths of a second.
+using Changes = std::vector<std::pair<Change, int>>;
+
+/// Returns the changes of a box that stands at (x, y) for `seconds`.
 class Watched {
  public:
-  explicit Watched(PresenceRules rules) : rules_(rules) {}
-  std::vector<std::pair<Change, int>> stand(int x, int y, const Structure& structure, double seconds) {
-    std::vector<std::pair<Change, int>> changes;
+  explicit Watched(PresenceRules rules = {10 * second, 0}) : rules_(rules) {}
+  Changes stand(int x, int y, const Structure& structure, double seconds) {
+    Changes changes;
     for (const std::uint64_t end = now_ + std::uint64_t(seconds * 10 + 0.5) * step; now_ < end; now_ += step)
       if (const Change change = presence.update({{x, y, 40, 100}, structure, 8}, rules_, {now_, now_ + 7});
           change != Change::none)
         changes.emplace_back(change, int(now_ / step));
     return changes;
+  }
+  /// Moves to x = 200 in small steps.
+  Watched& walk(const Structure& structure) {
+    for (int x = 10; x < 200; x += 25) stand(x, 10, structure, 0.1);
+    return *this;
+  }
+  /// The first change, if any.
+  std::pair<Change, int> first(int x, int y, const Structure& structure, double seconds) {
+    const Changes changes = stand(x, y, structure, seconds);
+    return changes.empty() ? std::pair(Change::none, 0) : changes.front();
   }
 
   Presence presence;
@@ -40,8 +53,6 @@ class Watched {
   const PresenceRules rules_;
   std::uint64_t now_ = 0;
 };
-
-using Changes = std::vector<std::pair<Change, int>>;
 
 TEST(Presence, StopsAndGoesOn) {
   Watched watched({5 * second, 0});
@@ -63,16 +74,15 @@ TEST(Presence, BecomesBackgroundAfterLong) {
 }
 
 TEST(Presence, KnowsGhosts) {
-  Watched left({10 * second, 0});
-  const Changes changes = left.stand(10, 10, ghost, 2);
-  ASSERT_FALSE(changes.empty());
-  EXPECT_EQ(changes.front().first, Change::ghost);
-  EXPECT_LE(changes.front().second, 10);
+  Watched left;
+  const auto [change, time] = left.first(10, 10, ghost, 2);
+  EXPECT_EQ(change, Change::ghost);
+  EXPECT_LE(time, 10);
   EXPECT_FALSE(left.presence.certain());
 
-  Watched moving({10 * second, 0});  // in front of a pattern, the votes of moving objects say little
+  Watched moving;  // in front of a pattern, the votes of moving objects say little
   for (int x = 10; x < 400; x += 25) EXPECT_EQ(moving.stand(x, 10, ghost, 0.1), Changes());
-  Watched unknown({10 * second, 0});
+  Watched unknown;
   EXPECT_EQ(unknown.stand(10, 10, unclear, 9), Changes()) << "too few votes";
   EXPECT_FALSE(unknown.presence.certain());
   Watched flickering({100 * second, 0});
@@ -85,49 +95,35 @@ TEST(Presence, KnowsGhosts) {
 /// A person in plain clothes in front of a pattern hides more edges than the person has.
 TEST(Presence, HoldsWhoCameHereInPlainClothes) {
   constexpr Structure plain{20, 38, 3, 300};
-  Watched came({10 * second, 0});
-  for (int x = 10; x < 200; x += 25) came.stand(x, 10, object, 0.1);
-  EXPECT_EQ(came.stand(200, 10, plain, 9), Changes());
-  Watched appeared({10 * second, 0});
-  const Changes changes = appeared.stand(200, 10, plain, 3);
-  ASSERT_FALSE(changes.empty());
-  EXPECT_EQ(changes.front().first, Change::ghost);
+  EXPECT_EQ(Watched().walk(object).stand(200, 10, plain, 9), Changes());
+  EXPECT_EQ(Watched().first(200, 10, plain, 3).first, Change::ghost);
 }
 
 TEST(Presence, KnowsLight) {
   constexpr Structure light{7, 0, 6, 1}, little{7, 0, 3, 0}, covered{7, 0, 6, 4};
-  Watched lit({10 * second, 0});
-  const Changes changes = lit.stand(10, 10, light, 3);
-  ASSERT_FALSE(changes.empty());
-  EXPECT_EQ(changes.front().first, Change::light);
-  EXPECT_GE(changes.front().second, 10) << "not before a second has passed";
-  for (const Structure& structure : {little, covered})
-    EXPECT_EQ(Watched({10 * second, 0}).stand(10, 10, structure, 9), Changes());
-  Watched came({10 * second, 0});
-  for (int x = 10; x < 200; x += 25) came.stand(x, 10, light, 0.1);
-  EXPECT_EQ(came.stand(200, 10, light, 9), Changes()) << "light does not walk";
+  const auto [change, time] = Watched().first(10, 10, light, 3);
+  EXPECT_EQ(change, Change::light);
+  EXPECT_GE(time, 10) << "not before a second has passed";
+  for (const Structure& structure : {little, covered}) EXPECT_EQ(Watched().stand(10, 10, structure, 9), Changes());
+  EXPECT_EQ(Watched().walk(light).stand(200, 10, light, 9), Changes()) << "light does not walk";
 }
 
 /// A region without any edge is not an object, unless it came from elsewhere.
 TEST(Presence, KnowsSmoothLight) {
   const PresenceRules structured{10 * second, 0, true};
   constexpr Structure smooth{1, 0, 1, 1};
-  const Changes changes = Watched(structured).stand(10, 10, smooth, 3);
-  ASSERT_FALSE(changes.empty());
-  EXPECT_EQ(changes.front(), std::make_pair(Change::light, 10));
-  EXPECT_EQ(Watched({10 * second, 0}).stand(10, 10, {}, 9), Changes()) << "the structure is not known";
+  EXPECT_EQ(Watched(structured).first(10, 10, smooth, 3), std::pair(Change::light, 10));
+  EXPECT_EQ(Watched().stand(10, 10, {}, 9), Changes()) << "the structure is not known";
   EXPECT_EQ(Watched(structured).stand(10, 10, {1, 0, 1, 2}, 9), Changes()) << "a few edges";
-  Watched came(structured);
-  for (int x = 10; x < 200; x += 25) came.stand(x, 10, smooth, 0.1);
-  EXPECT_EQ(came.stand(200, 10, smooth, 9), Changes()) << "light does not walk";
+  EXPECT_EQ(Watched(structured).walk(smooth).stand(200, 10, smooth, 9), Changes()) << "light does not walk";
 }
 
 TEST(Presence, IsCertainByEdgesOrByItsWay) {
-  Watched still({10 * second, 0});
+  Watched still;
   still.stand(10, 10, object, 1);
   EXPECT_TRUE(still.presence.certain());
   EXPECT_FALSE(still.presence.travelled());
-  Watched far({10 * second, 0});
+  Watched far;
   far.stand(10, 10, {}, 1);
   EXPECT_FALSE(far.presence.certain());
   far.stand(100, 10, {}, 1);

@@ -358,11 +358,9 @@ TEST(Tracker, KeepsIdsWhenObjectsPassEachOther) {
 TEST(Tracker, KeepsFragmentsTogether) {
   Clip clip;
   for (int i = 0; i < 40; ++i) {
-    const Rect whole{16 + 4 * i, 96, 64, 128};
-    if (i % 3 != 2 || i < 6) clip.play({whole});
-    // 32 pixels of it are hidden.
-    else
-      clip.play({{whole.x, 96, 64, 48}, {whole.x, 176, 64, 48}});
+    const int x = 16 + 4 * i;
+    const bool hidden = i % 3 == 2 && i > 5;  // 32 pixels of it
+    clip.play(hidden ? std::vector<Rect>{{x, 96, 64, 48}, {x, 176, 64, 48}} : std::vector<Rect>{{x, 96, 64, 128}});
     ASSERT_EQ(clip.tracker.objects().size(), 1u) << i;
   }
   EXPECT_EQ(clip.tracker.last_id(), 1u);
@@ -451,7 +449,7 @@ TEST(Tracker, JoinsPiecesThatGoTheSameWayAcross) {
   for (const Case& c :
        {Case{"right", 6, 6, 0, 0, 1, 1}, Case{"left", -6, -6, 0, 0, 1, 1}, Case{"aslant", 5, 5, 3, 0, 1, 1},
         Case{"opposite ways", 1, -1, 0, 0, 2, 2}, Case{"down", 0, 0, 6, 0, 2, 2}, Case{"still", 0, 0, 0, 0, 2, 1},
-        Case{"one follows", 0, 6, 0, 0, 2, 2}, Case{"from different places", 6, 6, 0, 10, 2, 2}}) {
+        Case{"one follows", 0, 6, 0, 0, 2, 2}, Case{"from different places", 6, 6, 0, 10, 2, 2}})
     for (const bool torso_first : {false, true}) {  // of two new regions, the larger one becomes the older object
       SCOPED_TRACE(std::string(c.name) + (torso_first ? ", torso first" : ", legs first"));
       const int height = torso_first ? 80 : 64, width = torso_first ? 64 : 48, middle = 32 + height + 16;
@@ -473,7 +471,6 @@ TEST(Tracker, JoinsPiecesThatGoTheSameWayAcross) {
       EXPECT_NEAR(objects[0].box.y, torso.y, 16);
       EXPECT_NEAR(objects[0].box.y + objects[0].box.height, legs.y + legs.height, 16);
     }
-  }
 }
 
 /// Two upright objects, one above the other, are two people, one behind the other, unless one is clearly lower.
@@ -533,13 +530,9 @@ TEST(Tracker, EndsAtTheEdgeOfTheFrame) {
 
 TEST(Tracker, GivesNoIdToAPieceOfAnObject) {
   Clip clip;
-  for (int i = 0; i < 60; ++i) {
-    const Rect body{200, 100, 50, 96}, legs{206, 244, 40, 60};
-    if (i < 8 || i > 40)
-      clip.paint({{{200, 100, 50, 204}, dark}});
-    else
-      clip.paint({{body, dark}, {legs, dark}});
-  }
+  const std::vector<Figure> whole{{{200, 100, 50, 204}, dark}},
+      pieces{{{200, 100, 50, 96}, dark}, {{206, 244, 40, 60}, dark}};
+  for (int i = 0; i < 60; ++i) clip.paint(i < 8 || i > 40 ? whole : pieces);
   EXPECT_EQ(clip.tracker.last_id(), 1u);
   EXPECT_EQ(clip.tracker.objects().size(), 1u);
 }

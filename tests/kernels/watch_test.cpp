@@ -12,7 +12,6 @@ namespace cudavision::test {
 namespace {
 
 using histogram::Change;
-using histogram::Condition;
 using histogram::Look;
 using histogram::Watch;
 using histogram::WatchParams;
@@ -26,14 +25,17 @@ Look with(Look look, double brightness, double deviation, double sharpness, std:
 const Look black = with({}, 0.01, 1, 0.5, 0.6), white = with({}, 0.97, 5, 0.5, 0.5), flat = with({}, 0.4, 2, 1, 1.1),
            soft = with({}, 0.5, 40, 1.5, 1.5), same = with({}, 0.5, 45, 5, 0.0);
 
-/// A watch over frames at 25 per second. Times are in milliseconds.
+/// A watch over frames, by default 25 per second. Times are in milliseconds.
 struct Feed {
   Watch watch;
   WatchParams params;
-  std::uint64_t step = 40;  ///< ms
-  std::uint64_t time = 0;   ///< of the next frame
+  std::uint64_t step;      ///< from frame to frame
+  std::uint64_t time = 0;  ///< of the next frame
   bool first = true;
   std::vector<Change> changes{};
+
+  /// `begin`: how long the picture is ordinary at first.
+  explicit Feed(std::uint64_t begin = 0, std::uint64_t step = 40) : step(step) { frames(ordinary, begin); }
 
   std::string of(const std::vector<Change>& list) {
     std::ostringstream text;
@@ -89,8 +91,7 @@ TEST(Watch, ReportsEachCondition) {
 }
 
 TEST(Watch, TellsTheValueAndItsLimit) {
-  Feed feed;
-  feed.frames(ordinary, 10000);
+  Feed feed(10000);
   feed.frames(black, 2000);
   feed.frames(ordinary, 2000);
   feed.frames(soft, 2000);
@@ -121,15 +122,11 @@ TEST(Watch, HasHysteresis) {
 /// Times count, not frames: 2 frames per second give the same result as 50.
 TEST(Watch, CountsTimeAndNotFrames) {
   for (std::uint64_t step : {20, 500}) {
-    Feed feed;
-    feed.step = step;
-    feed.frames(ordinary, 10000);
+    Feed feed(10000, step);
     EXPECT_EQ(feed.frames(black, 4000), "11000: dark begins since 10000") << step;
     EXPECT_EQ(feed.frames(ordinary, 4000), "15000: dark ends since 10000") << step;
   }
-  Feed slow;  // a frame every ten seconds
-  slow.step = 10000;
-  slow.frames(ordinary, 20000);
+  Feed slow(20000, 10000);  // a frame every ten seconds
   EXPECT_EQ(slow.frames(same, 10000), "20000: frozen begins since 10000");
 }
 
@@ -137,38 +134,29 @@ TEST(Watch, CountsTimeAndNotFrames) {
 TEST(Watch, ReportsOnlyTheFirstCause) {
   for (const auto& [look, name] :
        {std::pair{with(black, 0.01, 0, 0, 0.0), "dark"}, {with(white, 0.99, 0, 0, 0.0), "bright"}}) {
-    Feed feed;
-    feed.frames(ordinary, 10000);
+    Feed feed(10000);
     EXPECT_EQ(feed.frames(look, 20000), std::string("11000: ") + name + " begins since 10000");
   }
-  Feed feed;
-  feed.frames(ordinary, 10000);
+  Feed feed(10000);
   EXPECT_EQ(feed.frames(flat, 20000), "11000: covered begins since 10000");
   EXPECT_EQ(feed.frames(black, 20000), "31000: dark begins since 30000");  // night falls, and the cover is still there
   EXPECT_EQ(feed.frames(flat, 20000), "51000: dark ends since 30000");
   EXPECT_EQ(feed.frames(ordinary, 20000), "71000: covered ends since 10000");
 }
 
-/// When the light goes off, the sharpness falls with the contrast, but the lens is in focus.
-TEST(Watch, TakesDimLightForFocused) {
-  Feed feed;
-  feed.frames(ordinary, 10000);
-  EXPECT_EQ(feed.frames(with(ordinary, 0.15, 45 * 0.3, 5 * 0.3, 2.0), 30000), "");
-  EXPECT_EQ(feed.frames(ordinary, 10000), "");
-}
-
-/// A bright lamp comes into view: the contrast rises and the detail stays. The lens is in focus.
-TEST(Watch, TakesMoreContrastForFocused) {
-  Feed feed;
-  feed.frames(ordinary, 10000);
-  EXPECT_EQ(feed.frames(with(ordinary, 0.5, 45 * 3, 5, 2.0), 30000), "");
-  EXPECT_EQ(feed.frames(ordinary, 10000), "");
+/// When the light goes off, the sharpness falls with the contrast; when a bright lamp comes into view, the contrast
+/// rises and the detail stays. In both cases the lens is in focus.
+TEST(Watch, TakesAnotherContrastForFocused) {
+  for (const Look& look : {with(ordinary, 0.15, 45 * 0.3, 5 * 0.3, 2.0), with(ordinary, 0.5, 45 * 3, 5, 2.0)}) {
+    Feed feed(10000);
+    EXPECT_EQ(feed.frames(look, 30000), "");
+    EXPECT_EQ(feed.frames(ordinary, 10000), "");
+  }
 }
 
 /// At one frame every 68 years, the sum of the times exceeds 2^63 ns, and then 2^64.
 TEST(Watch, GoesOnWhereTheTimesPassTheirLargestValue) {
-  Feed feed;
-  feed.step = 2'147'483'647'000;
+  Feed feed(0, 2'147'483'647'000);
   const auto since = [&](const char* what, int i) {
     return std::to_string(feed.step * std::uint64_t(i)) + ": dark " + what + " since " +
            std::to_string(feed.step * std::uint64_t(i / 4 * 4));
@@ -180,19 +168,15 @@ TEST(Watch, GoesOnWhereTheTimesPassTheirLargestValue) {
 }
 
 TEST(Watch, KnowsNoFocusAtFirst) {
-  Feed feed;
-  feed.frames(ordinary, 2000);
+  Feed feed(2000);
   EXPECT_EQ(feed.frames(soft, 60000), "");  // two seconds are too short for a usual picture
-  Feed other;
-  other.frames(ordinary, 6000);
+  Feed other(6000);
   EXPECT_EQ(other.frames(soft, 2000), "7000: defocused begins since 6000");
 }
 
 /// A camera is turned towards a softer scene, which becomes the usual picture after some minutes.
 TEST(Watch, GetsUsedToASofterPicture) {
-  Feed feed;
-  feed.step = 1000;
-  feed.frames(ordinary, 300000);
+  Feed feed(300000, 1000);
   EXPECT_EQ(feed.frames(soft, 10000), "301000: defocused begins since 300000");
   EXPECT_EQ(feed.frames(soft, 240000), "");
   const std::string end = feed.frames(soft, 1500000);
@@ -216,8 +200,7 @@ TEST(Watch, TakesNoiseForLive) {
 
 /// A frozen picture that is encoded again changes slightly at a key frame.
 TEST(Watch, StaysFrozenAtAKeyFrame) {
-  Feed feed;
-  feed.frames(ordinary, 1000);
+  Feed feed(1000);
   EXPECT_EQ(feed.frames(same, 4000), "2960: frozen begins since 960");
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(feed.frames(with(same, 0.5, 45, 5, 1.5), 200), "");
@@ -237,8 +220,7 @@ TEST(Watch, UsesItsTimeForFrozen) {
 
 /// A frame that cannot be compared does not count as frozen, so the time starts again.
 TEST(Watch, NeedsFramesThatCanBeCompared) {
-  Feed feed;
-  feed.frames(ordinary, 1000);
+  Feed feed(1000);
   EXPECT_EQ(feed.frames(same, 1960), "");
   EXPECT_EQ(feed.frame(with(same, 0.5, 45, 5, {})), "");
   EXPECT_EQ(feed.frames(same, 1960), "");
@@ -246,8 +228,7 @@ TEST(Watch, NeedsFramesThatCanBeCompared) {
 }
 
 TEST(Watch, EndsWhatIsOn) {
-  Feed feed;
-  feed.frames(ordinary, 10000);
+  Feed feed(10000);
   feed.frames(with(same, 0.5, 40, 1.5, 0.0), 5000);
   EXPECT_EQ(feed.of(feed.watch.end()), "defocused ends since 10000; frozen ends since 9960");
   EXPECT_TRUE(feed.watch.end().empty());

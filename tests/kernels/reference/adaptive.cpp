@@ -75,12 +75,11 @@ Adaptive::Values Adaptive::measured(const std::vector<Values>& frame, int channe
   for (int cell = 0; cell < across_ * down_; ++cell) {
     Values values;
     int area = 0;
-    for (int y = cell / across_ * 16; y < std::min(height_, cell / across_ * 16 + 16); ++y) {
+    for (int y = cell / across_ * 16; y < std::min(height_, cell / across_ * 16 + 16); ++y)
       for (int x = cell % across_ * 16; x < std::min(width_, cell % across_ * 16 + 16); ++x, ++area) {
         const std::size_t i = std::size_t(y) * width_ + x;
         if (!strong_[i]) values.push_back(value(i, cell));
       }
-    }
     const bool enough = !values.empty() && double(values.size()) >= area / 2.0;
     cells.push_back(enough ? binned_median(values, least, step) : none);
   }

@@ -240,13 +240,12 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
     const Grid &from = a.at(c.role), &to = b.at(c.role);
     Grid picture(from.width, from.height);
     const bool looked_at = !carried(c.role) && !(params_.luma_only && chroma(c.role));
-    for (int y = 0; y < height && looked_at; ++y) {
+    for (int y = 0; y < height && looked_at; ++y)
       for (int x = 0; x < width; ++x) {
         const int size = std::abs(from.at(x >> c.shift_x, y >> c.shift_y) - to.at(x >> c.shift_x, y >> c.shift_y));
         int& pixel = most[std::size_t(y) * width + x];
         if (unmasked[std::size_t(y) * width + x]) pixel = std::max(pixel, size);
       }
-    }
     for (const auto& [x, y] : positions(from)) {
       const int d = looked_at && any_pixel(unmasked, geometry_, c, x, y) ? from.at(x, y) - to.at(x, y) : 0;
       picture.at(x, y) = shown(d, now.at(c.role).at(x, y), c.role, max);
@@ -288,7 +287,7 @@ void Diff::measure_looks(Step& step, const Values& now) const {
   const int s = params_.analysis_scale, width = geometry_.width, height = geometry_.height, cell = params_.cell_size;
   if (params_.looks == diff::Looks::none) return;
   step.cells_looks.assign(step.cells_changed.size(), {});
-  for (int y = 0; y * s < height; ++y) {
+  for (int y = 0; y * s < height; ++y)
     for (int x = 0; x * s < width; ++x) {
       if (!step.mask[std::size_t(y * s) * width + x * s]) continue;
       const int px = std::min(x * s + s / 2, width - 1), py = std::min(y * s + s / 2, height - 1);
@@ -303,7 +302,7 @@ void Diff::measure_looks(Step& step, const Values& now) const {
       } else if (format.components.size() > 1) {
         cb = samples[Role::cb] - 128, cr = samples[Role::cr] - 128;
       }
-      for (int cell_y = y * s / cell; cell_y <= std::min((y + 1) * s - 1, height - 1) / cell; ++cell_y) {
+      for (int cell_y = y * s / cell; cell_y <= std::min((y + 1) * s - 1, height - 1) / cell; ++cell_y)
         for (int cell_x = x * s / cell; cell_x <= std::min((x + 1) * s - 1, width - 1) / cell; ++cell_x) {
           Looks& looks = step.cells_looks[std::size_t(cell_y) * ((width - 1) / cell + 1) + cell_x];
           looks.left = std::min(looks.left, x), looks.right = std::max(looks.right, x);
@@ -316,9 +315,7 @@ void Diff::measure_looks(Step& step, const Values& now) const {
           looks.columns |= std::uint64_t(1) << (x - first) / columns_of_bit;
           looks.luma += luma, looks.luma_squares += luma * luma, looks.cb += cb, looks.cr += cr;
         }
-      }
     }
-  }
   // For cells that do not move, only the extent is known, unless more is requested. Where pixels are not counted, all
   // cells count as moving.
   const bool all_counted = std::accumulate(step.cells_unmasked.begin(), step.cells_unmasked.end(), std::uint64_t(0)) ==
@@ -365,7 +362,7 @@ Picture with_boxes(const Picture& picture, const std::vector<diff::MotionRegion>
   const Definition& format = picture.format();
   const int width = picture.geometry().width, height = picture.geometry().height,
             line = std::max(2, std::min(width, height) / 360);
-  for (const Component& c : format.components) {
+  for (const Component& c : format.components)
     for (const diff::MotionRegion& region : regions) {
       const Rect& box = region.box;
       for (const auto& [x, y] : positions(box)) {
@@ -376,7 +373,6 @@ Picture with_boxes(const Picture& picture, const std::vector<diff::MotionRegion>
                     carried(c.role) ? format.max_value() : colour(format, c.role, {145, 54, 34}, {0, 255, 0}));
       }
     }
-  }
   return out;
 }
 

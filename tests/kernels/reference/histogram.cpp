@@ -77,12 +77,11 @@ Picture equalize(LumaMatrix matrix, const Picture& src, const Region& region, La
   }
   Picture out = filtered(src, region, false, layout, [&](const Grid& in, const Component& c) {
     Grid grid = in;
-    for (std::size_t i = 0; i < grid.values.size(); ++i) {
+    for (std::size_t i = 0; i < grid.values.size(); ++i)
       if (c.role == Role::luma)
         grid.values[i] = to[in.values[i]];
       else if (!c.is_chroma())
         grid.values[i] = std::clamp(in.values[i] + to[y.values[i]] - y.values[i], 0, format.max_value());
-    }
     return grid;
   });
   for (const Component& c : format.components)

@@ -23,24 +23,22 @@ int nlm(const local::Params& params, const Grid& in, int depth, const Component&
   const int sx = scaled(params.search_radius, c.shift_x), sy = scaled(params.search_radius, c.shift_y);
   const auto inside = [&](int px, int py) { return px >= 0 && px < in.width && py >= 0 && py < in.height; };
   double sum = 0, weights = 0;
-  for (int dy = -sy; dy <= sy; ++dy) {
+  for (int dy = -sy; dy <= sy; ++dy)
     for (int dx = -sx; dx <= sx; ++dx) {
       if (!inside(x + dx, y + dy)) continue;
       double squares = 0;
       int count = 0;
-      for (int ky = -ry; ky <= ry; ++ky) {
+      for (int ky = -ry; ky <= ry; ++ky)
         for (int kx = -rx; kx <= rx; ++kx) {
           if (!inside(x + kx, y + ky) || !inside(x + dx + kx, y + dy + ky)) continue;
           const double difference = (in.at(x + kx, y + ky) - in.at(x + dx + kx, y + dy + ky)) / std::pow(2, depth - 8);
           squares += difference * difference;
           ++count;
         }
-      }
       const double weight = std::exp(-squares / count / (params.strength * params.strength));
       sum += weight * in.at(x + dx, y + dy);
       weights += weight;
     }
-  }
   return int(std::nearbyint(sum / weights));
 }
 

@@ -268,7 +268,7 @@ Picture Picture::inverted() const {
 
 std::string Picture::sample_difference(const Picture& actual, int tolerance) const {
   const int unused = (1 << format().shift) - 1;
-  for (const Component& c : format().components) {
+  for (const Component& c : format().components)
     for (const auto& [x, y] : positions(width(c), height(c))) {
       const int want = word(c, x, y), got = actual.word(c, x, y), shift = format().shift;
       const bool stray = ((want ^ got) & unused) != 0;
@@ -282,7 +282,6 @@ std::string Picture::sample_difference(const Picture& actual, int tolerance) con
              std::to_string(got >> shift) + (stray ? ", unused bits changed" : "") + " (tolerance " +
              std::to_string(tolerance) + ")";
     }
-  }
   return {};
 }
 
@@ -331,12 +330,11 @@ Picture filtered(const Picture& src, const Region& region, bool filter_alpha, La
   for (const Component& c : src.format().components) {
     const bool computes = filter_alpha || c.is_color();
     const Grid input = src.read(c), output = computes ? operation(input, c) : input;
-    for (const auto& [x, y] : positions(input)) {
+    for (const auto& [x, y] : positions(input))
       if (computes && in_region(region, src.geometry(), c, x, y))
         dst.write(c, x, y, output.at(x, y));
       else
         dst.copy(c, x, y, src);
-    }
   }
   return dst;
 }
