@@ -20,7 +20,6 @@ import stamp  # noqa: E402
 from clips_test import H264  # noqa: E402
 from common import Gst  # noqa: E402
 
-
 # AAC comes from voaacenc: two avenc_aac that start at the same time can loop forever (seen with libavcodec 59).
 # No stream can fill it while the muxer waits for another one.
 QUEUE = "queue max-size-buffers=0 max-size-bytes=0 max-size-time=0"
@@ -131,32 +130,29 @@ class Sound(clips_test.Clips):
                 clip = make_with_sound(self.folder / name, video, muxer, encoder)
                 facts = clip_facts.facts_of(clip)
                 self.assertEqual((self.sounds(clip), clip_formats.left_out(facts)), ([expected], ""))
-                events = [clips_of_events.Event(4.5, 5.0), clips_of_events.Event(0.2, 1.5),
-                          clips_of_events.Event(7.0, 7.9)]
-                rows = clips_of_events.cut(clip, facts, events, self.folder / "clips", before=1, after=0.5)
+                rows = self.cut(clip, (4.5, 5.0), (0.2, 1.5), (7.0, 7.9))
                 self.assertEqual(len(rows), 3)
                 original = decoded(clip, "video"), ticks_of(clip)[0]
                 for row in rows:
                     self.assertEqual(self.sounds(self.folder / "clips" / row["file"]), [expected])
                     self.check_in_step(clip, *original, row)
 
-    def cut(self, clip, *events, before=1, after=0.5):
-        rows = clips_of_events.cut(clip, clip_facts.facts_of(clip), [clips_of_events.Event(*each) for each in events],
-                                   self.folder / "clips", before, after)
-        return [(str(self.folder / "clips" / row["file"]), row) for row in rows]
+    def files(self, clip, *events):
+        """The paths and the rows of the clips of events."""
+        return [(str(self.folder / "clips" / row["file"]), row) for row in self.cut(clip, *events)]
 
     @unittest.skipUnless(clips_test.has("opusenc", "voaacenc"), "no opusenc, or no voaacenc")
     def test_all_streams_of_sound_are_kept(self):
         clip = make_with_sound(self.folder / "a.mp4", H264, "mp4mux", "voaacenc ! aacparse", "opusenc",
                                "voaacenc ! aacparse")
-        ((cut, _),) = self.cut(clip, (4.5, 5))
+        ((cut, _),) = self.files(clip, (4.5, 5))
         self.assertEqual(sorted(self.sounds(cut)), ["audio/mpeg,mpegversion=4"] * 2 + ["audio/x-opus"])
 
     @unittest.skipUnless(clips_test.has("vorbisenc", "voaacenc"), "no vorbisenc, or no voaacenc")
     def test_sound_that_mp4_cannot_hold_makes_matroska(self):
         clip = make_with_sound(self.folder / "a.mkv", H264, "matroskamux", "vorbisenc",
                                "voaacenc ! aacparse", "alawenc")
-        ((cut, _),) = self.cut(clip, (4.5, 5))
+        ((cut, _),) = self.files(clip, (4.5, 5))
         self.assertEqual(sorted(self.sounds(cut)), ["audio/mpeg,mpegversion=4", "audio/x-alaw", "audio/x-vorbis"])
         self.assertTrue(cut.endswith(".mkv"), cut)
         out = self.report(f"--clip={clip}", "--clips", "--set=preset=custom", "--set=min-area=1")
@@ -167,7 +163,7 @@ class Sound(clips_test.Clips):
         for name, encoder, expected in (("a.mkv", "mulawenc", "audio/x-mulaw"), ("b.mp4", "opusenc", "audio/x-opus")):
             muxer = "mp4mux" if name == "b.mp4" else "matroskamux"
             clip = make_with_sound(self.folder / name, H264, muxer, encoder)
-            ((cut, row),) = self.cut(clip, (4.5, 5))
+            ((cut, row),) = self.files(clip, (4.5, 5))
             length, ticks = len(clips_test.times_of(cut)), ticks_of(cut)[0]
             stamp.burn(row, str(self.folder / "clips"), None)
             cut = self.folder / "clips" / row["file"]
@@ -185,7 +181,7 @@ class Sound(clips_test.Clips):
         turned = dataclasses.replace(facts, turned=True)
         self.assertEqual(clip_formats.left_out(turned), f"{said}; the clips lack the rotation of the file")
         self.assertEqual(clip_formats.sounds_of(facts), list(facts.sounds[:1]))
-        ((cut, _),) = self.cut(clip, (4.5, 5))
+        ((cut, _),) = self.files(clip, (4.5, 5))
         self.assertEqual(self.sounds(cut), ["audio/mpeg,mpegversion=4"])
 
     @unittest.skipUnless(clips_test.has("voaacenc"), "no voaacenc")
@@ -195,8 +191,7 @@ class Sound(clips_test.Clips):
         with unittest.mock.patch.object(clip_formats, "parser_of", return_value="identity error-after=5"):
             rows = clips_of_events.cut(clip, facts, events, self.folder / "clips")
         self.assertEqual([event.row for event in events], rows)
-        self.assertEqual(sorted(path.name for path in (self.folder / "clips").iterdir()),
-                         sorted([row["file"] for row in rows] + clips_test.LISTS))
+        self.assertEqual(self.names("clips"), sorted([row["file"] for row in rows] + clips_test.LISTS))
         for row in rows:
             cut = str(self.folder / "clips" / row["file"])
             self.assertEqual((self.sounds(cut), len(clips_test.times_of(cut))),
@@ -208,7 +203,7 @@ class Sound(clips_test.Clips):
         """The sound keeps its place. A cut without sound has no sound stream. A cut that begins before the sound or
         ends after it keeps the part with sound."""
         clip = make_with_sound(self.folder / "a.mp4", H264, "mp4mux", "voaacenc ! aacparse", begin=3, end=6)
-        cuts = self.cut(clip, (1.2, 1.5, 1), (3.2, 4.4, 2), (5.1, 6.5, 3), (7.5, 7.8, 4))
+        cuts = self.files(clip, (1.2, 1.5, 1), (3.2, 4.4, 2), (5.1, 6.5, 3), (7.5, 7.8, 4))
         self.assertEqual([len(self.sounds(cut)) for cut, _ in cuts], [0, 1, 1, 0])
         for (cut, row), (first, last) in zip(cuts[1:3], ((3, 5), (4, 6))):
             _, begin, end = ticks_of(cut)
@@ -221,7 +216,7 @@ class Sound(clips_test.Clips):
     def test_joined_motions_keep_their_sound(self):
         """If some motions have no sound, the joined file has none, and a sentence says so."""
         clip = make_with_sound(self.folder / "a.mp4", H264, "mp4mux", "voaacenc ! aacparse", end=6)
-        rows = [row for _, row in self.cut(clip, (1.2, 1.5), (4.2, 4.4), (7.5, 7.8))]
+        rows = self.cut(clip, (1.2, 1.5), (4.2, 4.4), (7.5, 7.8))
         name, remark = joined_clips.join(rows[:2], self.folder / "clips")
         joined = str(self.folder / "clips" / name)
         ticks, begin, end = ticks_of(joined)
