@@ -20,7 +20,13 @@ import stamp  # noqa: E402
 from clips_test import H264  # noqa: E402
 from common import Gst  # noqa: E402
 
+BYTES = H264 + " ! video/x-h264,stream-format=byte-stream"
+VP8, VP9 = (f"{encoder} deadline=1 keyframe-max-dist=25" for encoder in ("vp8enc", "vp9enc"))
+# The encoders of sound, and their caps.
+MP3, OPUS = ("lamemp3enc ! mpegaudioparse", "audio/mpeg,mpegversion=1"), ("opusenc", "audio/x-opus")
+VORBIS, MULAW, ALAW = (("vorbisenc", "audio/x-vorbis"), ("mulawenc", "audio/x-mulaw"), ("alawenc", "audio/x-alaw"))
 # AAC comes from voaacenc: two avenc_aac that start at the same time can loop forever (seen with libavcodec 59).
+AAC = "voaacenc ! aacparse", "audio/mpeg,mpegversion=4"
 # No stream can fill it while the muxer waits for another one.
 QUEUE = "queue max-size-buffers=0 max-size-bytes=0 max-size-time=0"
 
@@ -102,28 +108,18 @@ class Sound(clips_test.Clips):
 
     def test_sound_is_kept_in_step(self):
         for name, video, muxer, encoder, expected in (
-                ("a.mp4", H264, "mp4mux", "voaacenc ! aacparse", "audio/mpeg,mpegversion=4"),
-                ("b.mp4", H264, "mp4mux", "lamemp3enc ! mpegaudioparse", "audio/mpeg,mpegversion=1"),
-                ("c.mp4", H264, "mp4mux", "opusenc", "audio/x-opus"),
-                ("d.mkv", H264, "matroskamux", "voaacenc ! aacparse", "audio/mpeg,mpegversion=4"),
-                ("e.mkv", H264, "matroskamux", "opusenc", "audio/x-opus"),
-                ("f.mkv", H264, "matroskamux", "avenc_ac3", "audio/x-ac3"),
-                ("g.mov", H264, "qtmux", "voaacenc ! aacparse", "audio/mpeg,mpegversion=4"),
-                ("h.avi", H264 + " ! video/x-h264,stream-format=byte-stream", "avimux",
-                 "lamemp3enc ! mpegaudioparse", "audio/mpeg,mpegversion=1"),
-                ("i.webm", "vp8enc deadline=1 keyframe-max-dist=25", "webmmux", "vorbisenc", "audio/x-vorbis"),
-                ("j.webm", "vp8enc deadline=1 keyframe-max-dist=25", "webmmux", "opusenc", "audio/x-opus"),
-                ("k.mkv", "vp9enc deadline=1 keyframe-max-dist=25", "matroskamux", "vorbisenc", "audio/x-vorbis"),
+                ("a.mp4", H264, "mp4mux", *AAC), ("b.mp4", H264, "mp4mux", *MP3), ("c.mp4", H264, "mp4mux", *OPUS),
+                ("d.mkv", H264, "matroskamux", *AAC), ("e.mkv", H264, "matroskamux", *OPUS),
+                ("f.mkv", H264, "matroskamux", "avenc_ac3", "audio/x-ac3"), ("g.mov", H264, "qtmux", *AAC),
+                ("h.avi", BYTES, "avimux", *MP3), ("i.webm", VP8, "webmmux", *VORBIS),
+                ("j.webm", VP8, "webmmux", *OPUS), ("k.mkv", VP9, "matroskamux", *VORBIS),
                 ("l.mkv", "jpegenc", "matroskamux", "flacenc", "audio/x-flac"),
                 ("m.avi", "jpegenc", "avimux", "identity", "audio/x-raw"),
-                ("o.mov", H264, "qtmux", "identity", "audio/x-raw"),
-                ("p.mkv", H264, "matroskamux", "mulawenc", "audio/x-mulaw"),
-                ("q.mov", H264, "qtmux", "alawenc", "audio/x-alaw"),
-                ("r.avi", H264 + " ! video/x-h264,stream-format=byte-stream", "avimux", "alawenc", "audio/x-alaw"),
-                ("s.mkv", "vp8enc deadline=1 keyframe-max-dist=25", "matroskamux", "mulawenc", "audio/x-mulaw"),
+                ("o.mov", H264, "qtmux", "identity", "audio/x-raw"), ("p.mkv", H264, "matroskamux", *MULAW),
+                ("q.mov", H264, "qtmux", *ALAW), ("r.avi", BYTES, "avimux", *ALAW),
+                ("s.mkv", VP8, "matroskamux", *MULAW),
                 ("t.mkv", H264, "matroskamux", "audioconvert ! audio/x-raw,format=S24LE", "audio/x-raw"),
-                ("n.mkv", "x265enc key-int-max=25 option-string=log-level=none ! h265parse", "matroskamux",
-                 "voaacenc ! aacparse", "audio/mpeg,mpegversion=4")):
+                ("n.mkv", "x265enc key-int-max=25 option-string=log-level=none ! h265parse", "matroskamux", *AAC)):
             with self.subTest(name):
                 if not clips_test.has(encoder.split()[0], video.split()[0]):
                     self.skipTest(f"no {encoder.split()[0]}, or no {video.split()[0]}")
