@@ -87,7 +87,7 @@ check_alarm() {
   expect 'exit status on a full disk' 1 "$status"
   expect 'lines on stderr on a full disk' 1 "$(wc -l <"$work/err")"
   # A server that never answers.
-  python3 -u "$root/tests/examples/server.py" >"$work/server" &
+  python3 -u "$root/tests/examples/servers.py" >"$work/server" &
   local server=$! port
   until port=$(sed -n 1p "$work/server") && [[ $port ]]; do sleep 0.1; done
   for signal in INT TERM; do

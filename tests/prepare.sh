@@ -22,7 +22,6 @@ declare -A packages_with=(
   [mkdocs]=mkdocs
   [mqtt]="mosquitto mosquitto-clients python3-paho-mqtt python3-prometheus-client \
     gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl faketime libnss-wrapper"
-  [mutants]=python3-pip  # and a package from PyPI: see install_mutator
   [onvif]=python3-venv  # and a virtual environment: see make_environments
   [opencv]=python3-opencv
   [packages]='debootstrap dpkg-dev python3-venv'  # also runs tests/packages.sh
@@ -217,13 +216,6 @@ make_environments() {
       "$environment/bin/pip" install --quiet --disable-pip-version-check --requirement <(echo "$list") &&
       echo "$list" >"$made" || return
   done
-}
-
-# install_mutator BUILD_FOLDER: if WITH requests it, installs the requirements of tests/mutants.py in
-# BUILD_FOLDER/universalmutator.
-install_mutator() {
-  if [[ " ${WITH:-} " != *' mutants '* || ${INSTALL:-1} == 0 ]]; then return; fi
-  /usr/bin/python3 "$(dirname "${BASH_SOURCE[0]}")/mutants.py" --install "$1/universalmutator"
 }
 
 # install_for_build PACKAGE…: installs the packages of any build, the named ones, and those for CUDA if choose_backends

@@ -69,7 +69,7 @@ if ! { choose_backends "$BUILD_DIR" "$cuda" &&
   install_for_build "${packages_run[@]}" "${packages_report[@]}" "${packages_test[@]}" &&
   install_asked_for "${WITH:-}" &&
   build_project "$root" "$BUILD_DIR" "${backend_options[@]}" "${options[@]}" && make_environments "$BUILD_DIR" &&
-  install_mutator "$BUILD_DIR" && { [[ ! $sanitizers ]] || prepare_sanitizers; }; }; then
+  { [[ ! $sanitizers ]] || prepare_sanitizers; }; }; then
   row FAIL build 0 0 1 0 'nothing was tested'
 elif [[ " $* " == *' --list '* ]]; then  # leaves no log
   meson test -C "$BUILD_DIR" --no-rebuild "${suites[@]}" "$@"

@@ -44,6 +44,12 @@ class SelfTest(unittest.TestCase):
         return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True,
                               timeout=900)
 
+    def selftest(self, status=0, **options):
+        """The output of the self-test, which ends with this status."""
+        result = self.python("-m", "cudavision", "selftest", **options)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result.stdout
+
     def wheel(self):
         """A folder with the package as a wheel installs it."""
         package = self.folder / "site/cudavision"
@@ -53,52 +59,39 @@ class SelfTest(unittest.TestCase):
         return package
 
     def test_all_elements_run(self):
-        result = self.python("-m", "cudavision", "selftest", GST_PLUGIN_PATH=str(plugin.parent))
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        said = self.selftest(GST_PLUGIN_PATH=str(plugin.parent))
         for operation in operations(root):
-            self.assertRegex(result.stdout, rf"(?m)^cuda{operation} +(cpu|cuda): ok, 10 frames")
+            self.assertRegex(said, rf"(?m)^cuda{operation} +(cpu|cuda): ok, 10 frames")
         for name in ("system", "Python", "GStreamer", "PyGObject", "plugin", "GPU", "driver", "backend"):
-            self.assertRegex(result.stdout, rf"(?m)^{name} +\S")
-        self.assertTrue(result.stdout.endswith("all is well\n"))
+            self.assertRegex(said, rf"(?m)^{name} +\S")
+        self.assertTrue(said.endswith("all is well\n"))
 
     def test_says_that_there_is_no_plugin(self):
-        result = self.python("-m", "cudavision", "selftest", GST_PLUGIN_SYSTEM_PATH="")
-        self.assertEqual(result.returncode, 1, result.stdout)
-        self.assertIn("there is no libgstcudavision.so", result.stdout)
+        self.assertIn("there is no libgstcudavision.so", self.selftest(1, GST_PLUGIN_SYSTEM_PATH=""))
 
     def broken(self, old, new):
-        """A folder with the plugin, where a needed library has another name of the same length."""
+        """Variables for a folder with the plugin, where a needed library has another name of the same length."""
         folder = self.folder / "broken"
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         data = plugin.read_bytes()
         self.assertIn(old, data)
         (folder / plugin.name).write_bytes(data.replace(old, new))
-        return folder
+        return {"GST_PLUGIN_PATH": str(folder), "GST_PLUGIN_SYSTEM_PATH": ""}
 
     def test_names_the_package_of_a_missing_library(self):
-        folder = self.broken(b"\0libgstvideo-1.0.so.0", b"\0libgstvideo-1.0.so.7")
-        result = self.python("-m", "cudavision", "selftest", GST_PLUGIN_PATH=str(folder), GST_PLUGIN_SYSTEM_PATH="")
-        self.assertEqual(result.returncode, 1, result.stdout)
-        self.assertIn("libgstvideo-1.0.so.7", result.stdout)
-        version = re.search(rb"\0libopencv_core\.so\.(\d+)", plugin.read_bytes())
-        if version:
-            number = version[1]
-            data = plugin.read_bytes().replace(version[0], b"\0libopencv_core.so." + b"9" * len(number))
-            folder.joinpath(plugin.name).write_bytes(data)
-            result = self.python("-m", "cudavision", "selftest", GST_PLUGIN_PATH=str(folder), GST_PLUGIN_SYSTEM_PATH="")
-            self.assertIn(f"apt install libopencv-core{'9' * len(number)}", result.stdout)
+        variables = self.broken(b"\0libgstvideo-1.0.so.0", b"\0libgstvideo-1.0.so.7")
+        self.assertIn("libgstvideo-1.0.so.7", self.selftest(1, **variables))
+        if version := re.search(rb"\0libopencv_core\.so\.(\d+)", plugin.read_bytes()):
+            nines = "9" * len(version[1])
+            variables = self.broken(version[0], f"\0libopencv_core.so.{nines}".encode())
+            self.assertIn(f"apt install libopencv-core{nines}", self.selftest(1, **variables))
 
     def test_forgets_a_failure_that_is_over(self):
-        folder = self.broken(b"\0libgstvideo-1.0.so.0", b"\0libgstvideo-1.0.so.7")
-        file, data = folder / plugin.name, plugin.read_bytes()
-        variables = {"GST_PLUGIN_PATH": str(folder), "GST_PLUGIN_SYSTEM_PATH": ""}
-        self.assertEqual(self.python("-m", "cudavision", "selftest", **variables).returncode, 1)
+        variables = self.broken(b"\0libgstvideo-1.0.so.0", b"\0libgstvideo-1.0.so.7")
+        self.selftest(1, **variables)
         library = next(path for path in pathlib.Path("/usr/lib").rglob("libgstvideo-1.0.so.0"))
         os.symlink(library, self.folder / "libgstvideo-1.0.so.7")
-        self.assertNotEqual(file.read_bytes(), data)
-        variables["GST_PLUGIN_SYSTEM_PATH"] = str(library.parent / "gstreamer-1.0")
-        result = self.python("-m", "cudavision", "selftest", **variables)
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.selftest(**{**variables, "GST_PLUGIN_SYSTEM_PATH": str(library.parent / "gstreamer-1.0")})
 
     def test_import_finds_the_plugin_of_a_wheel(self):
         folder = str(self.wheel() / "gstreamer-1.0")
@@ -109,8 +102,7 @@ class SelfTest(unittest.TestCase):
                          f"{folder}:/a:/b None\n")
         self.assertEqual(self.python("-c", show, package=site, GST_PLUGIN_PATH_1_0="/a").stdout, f"None {folder}:/a\n")
         self.assertEqual(self.python("-m", "cudavision", "path", package=site).stdout, folder + "\n")
-        result = self.python("-m", "cudavision", "selftest", package=site)
-        self.assertEqual(result.returncode, 0, result.stdout)
+        self.selftest(package=site)
 
     def test_import_finds_the_plugin_after_init(self):
         self.wheel()

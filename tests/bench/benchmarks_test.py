@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs the benchmarks of programs on the CPU, each as short as possible:  benchmarks_test.py PIPELINE_TIMING
 
-Checks that each one prints its rows, or explains in one sentence why it cannot run. No figure is judged. GStreamer must
-find the plugin (GST_PLUGIN_PATH). Exit status 77 without Debian's Python bindings of GStreamer or an H.264 encoder.
+Checks that each one prints its rows, or explains in one sentence why it cannot run. No figure is judged. In
+bench_pipelines.py each element has a case. GStreamer must find the plugin (GST_PLUGIN_PATH). Tests skip without
+Debian's Python bindings of GStreamer or an H.264 encoder, the program exits with 77 without gst-launch-1.0.
 """
+import json
 import os
 import re
 import shutil
@@ -17,6 +19,8 @@ from pathlib import Path
 BENCH = Path(__file__).resolve().parent
 timing = sys.argv.pop(1)
 cameras = shutil.which('mosquitto', path=f'{os.environ["PATH"]}:/usr/sbin')
+bindings = (os.access('/usr/bin/python3', os.X_OK) and
+            subprocess.run(['/usr/bin/python3', '-c', 'import gi'], stderr=subprocess.DEVNULL).returncode == 0)
 
 
 def make(path, frames, sound=False):
@@ -30,7 +34,36 @@ def make(path, frames, sound=False):
                           stderr=subprocess.DEVNULL).returncode == 0
 
 
-class Benchmarks(unittest.TestCase):
+class Pipelines(unittest.TestCase):
+    def bench(self, *arguments):
+        done = subprocess.run([sys.executable, BENCH / 'bench_pipelines.py', *arguments], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ''), done.stdout)
+        return done.stdout
+
+    def test_the_bundle_has_what_it_imports(self):
+        bundle = (BENCH.parent / 'gpu-bundle.sh').read_text(encoding='utf-8')
+        program = (BENCH / 'bench_pipelines.py').read_text(encoding='utf-8')
+        for module in re.findall(r'^(?:from|import) (\w+)', program, re.MULTILINE):
+            if (BENCH / f'{module}.py').exists():
+                self.assertIn(f',{module}.py,', bundle)
+
+    def test_each_element_has_a_case(self):
+        self.bench('--check')
+
+    def test_every_row_runs_on_the_cpu(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        clip, rows = Path(folder, 'a "b" clip.mp4'), Path(folder, 'rows.json')
+        clips = [f'--clip={clip}'] if make(clip, 12) else []
+        said = self.bench('--backend=cpu', '--turns=1', '--frames=3', f'--timing={timing}', f'--json={rows}', *clips)
+        self.assertNotRegex(said, 'FAILED|nan|inf')
+        names = [row['name'] for row in json.loads(rows.read_text(encoding='utf-8'))['pipelines']]
+        self.assertTrue(names[-1].startswith('latency of'))
+        self.assertEqual('decode a "b" clip.mp4, scan, 16 at a time' in names, bool(clips))
+
+
+@unittest.skipUnless(bindings, 'no Python bindings of GStreamer')
+class Programs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         folder = cls.enterClassContext(tempfile.TemporaryDirectory())
@@ -86,9 +119,7 @@ class Benchmarks(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    try:
-        subprocess.run(['/usr/bin/python3', '-c', 'import gi'], check=True, stderr=subprocess.DEVNULL)
-    except (OSError, subprocess.CalledProcessError):
-        print('skipped: no Python bindings of GStreamer')
+    if not shutil.which('gst-launch-1.0'):
+        print('skipped: no gst-launch-1.0')
         sys.exit(77)
     unittest.main(verbosity=2)

@@ -11,7 +11,7 @@ import math
 import cv2
 import numpy as np
 
-from motion_scenes import shifted
+from motion_scenes import put
 
 FINE = 3  # figures are drawn at this many times their size, so that their edges are smooth
 CLOTHES = ((45, 40, 38), (60, 60, 150), (140, 90, 50), (90, 130, 160), (200, 200, 205), (60, 110, 70), (120, 120, 125),
@@ -210,24 +210,8 @@ def paint(picture, ids, mixed, actor, time):
     if place is None:
         return
     look, cover = actor.look(time)
-    height, width = ids.shape
     h, w = cover.shape
-    x, y = place[0] - (w - 1) / 2, place[1] - (h - 1)
-    left, top = max(0, math.floor(x) - 1), max(0, math.floor(y) - 1)
-    right, bottom = min(width, int(x) + w + 3), min(height, int(y) + h + 3)
-    if left >= right or top >= bottom:
-        return
-    size = right - left, bottom - top
-    share = shifted(cover, x - left, y - top, *size)
-    look = shifted(cv2.copyMakeBorder(look, 2, 2, 2, 2, cv2.BORDER_REPLICATE), x - left - 2, y - top - 2, *size)
-    part = picture[top:bottom, left:right]
-    part += (look - part) * share[..., None]
-    if not actor.number:
-        return  # it belongs to the scene
-    ids[top:bottom, left:right][share >= 0.5] = actor.number
-    edge = mixed[top:bottom, left:right]
-    edge[share > 0.9] = False
-    edge[(share > 0.1) & (share <= 0.9)] = True
+    put(picture, ids, mixed, look, cover, place[0] - (w - 1) / 2, place[1] - (h - 1), actor.number)
 
 
 def shade(picture, shadow, actors, time, sun):

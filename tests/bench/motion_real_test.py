@@ -13,7 +13,7 @@ import motion_tracks
 import numpy as np
 from motion_run import cv2
 
-SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'motion_real.py')
+SCRIPT = 'motion_real.py'
 EXACT = 'reference=first threshold=20 open-radius=0 light-change-ratio=0 cell-size=8 track-min-frames=1 track-hold=0.1'
 WIDTH, HEIGHT = 64, 48
 
@@ -42,6 +42,19 @@ def write_clip(folder, name, pictures, rate=10):
     for each in pictures:
         clip.write(each)
     clip.release()
+
+
+def results_of(script, *options, **environment):
+    """Runs a program of this folder. Returns its finished process, the results in its JSON, and its page."""
+    with tempfile.TemporaryDirectory() as top:
+        out, page = os.path.join(top, 'out.json'), os.path.join(top, 'out.md')
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), script)
+        done = subprocess.run([sys.executable, script, *options, f'--json={out}', f'--markdown={page}'],
+                              capture_output=True, text=True, check=False, env={**os.environ, **environment})
+        if done.returncode != 0:
+            raise AssertionError(f'exit status {done.returncode}: {done.stderr}')
+        with open(out, encoding='utf-8') as file, open(page, encoding='utf-8') as markdown:
+            return done, json.load(file)['results'], markdown.read()
 
 
 def write_cdnet(folder):
@@ -104,18 +117,8 @@ class Figures(unittest.TestCase):
             makers = {'highway': write_cdnet, 'waving': write_wallflower, 'crowd': write_mot, 'door': write_visits}
             for name, make in makers.items():
                 make(os.path.join(top, name))
-            out, page = os.path.join(top, 'out.json'), os.path.join(top, 'out.md')
-            options = f'--properties={EXACT}', '--peers=MOG2,CNT', f'--json={out}', f'--markdown={page}'
-            cls.done = subprocess.run([sys.executable, SCRIPT, top, *options], capture_output=True, text=True,
-                                      check=False)
-            if cls.done.returncode == 0:
-                with open(out, encoding='utf-8') as file:
-                    cls.results = {name: methods[EXACT] for name, methods in json.load(file)['results'].items()}
-                with open(page, encoding='utf-8') as file:
-                    cls.page = file.read()
-
-    def setUp(self):
-        self.assertEqual(self.done.returncode, 0, self.done.stderr)
+            cls.done, results, cls.page = results_of(SCRIPT, top, f'--properties={EXACT}', '--peers=MOG2,CNT')
+        cls.results = {name: methods[EXACT] for name, methods in results.items()}
 
     def check(self, footage, **wanted):
         found = {key: self.results[footage].get(key) for key in wanted}
@@ -169,39 +172,28 @@ class Starts(unittest.TestCase):
         with tempfile.TemporaryDirectory() as top:
             write_mot(os.path.join(top, 'crowd'))
             write_visits(os.path.join(top, 'door'))
-            out = os.path.join(top, 'out.json')
-            options = f'--properties={EXACT}', '--peers=', '--starts=0,3,4', '--frames=5', f'--json={out}'
-            subprocess.run([sys.executable, SCRIPT, top, *options], capture_output=True, check=True)
-            with open(out, encoding='utf-8') as file:
-                results = {name: methods[EXACT] for name, methods in json.load(file)['results'].items()}
+            _, results, _ = results_of(SCRIPT, top, f'--properties={EXACT}', '--peers=', '--starts=0,3,4', '--frames=5')
+        results = {name: methods[EXACT] for name, methods in results.items()}
         self.assertEqual(set(results), {'crowd', 'walk.avi'})
         self.assertAlmostEqual(results['crowd']['ids'], 2 / 3)
         if 'motmetrics' not in motion_tracks.missing:
             self.assertAlmostEqual(results['crowd']['mota_0.3'], 1 / 3)
 
 
-class BadInput(unittest.TestCase):
-    def setUp(self):
-        self.top = self.enterContext(tempfile.TemporaryDirectory())
-
+class Parts(unittest.TestCase):
     def test_without_the_plugin(self):
-        without = {**os.environ, 'GST_PLUGIN_PATH': self.top, 'GST_PLUGIN_PATH_1_0': self.top,
-                   'GST_REGISTRY': os.path.join(self.top, 'registry.bin')}
-        done = subprocess.run([sys.executable, SCRIPT, self.top], capture_output=True, text=True, check=False,
-                              env=without)
-        self.assertEqual(done.returncode, 77, done.stderr)
-        self.assertIn('set GST_PLUGIN_PATH', done.stderr)
+        top = self.enterContext(tempfile.TemporaryDirectory())
+        with self.assertRaisesRegex(AssertionError, 'status 77: .* set GST_PLUGIN_PATH'):
+            results_of(SCRIPT, top, GST_PLUGIN_PATH=top, GST_PLUGIN_PATH_1_0=top, GST_REGISTRY=f'{top}/registry.bin')
 
     def test_truth_beyond_the_clip(self):
-        write_clip(self.top, 'a.avi', [picture()] * 3)
-        write(self.top, 'a.gt.txt', '5,1,0,0,5,5,1\n')
-        done = subprocess.run([sys.executable, SCRIPT, self.top, '--peers='], capture_output=True, text=True,
-                              check=False)
-        sentence = done.stderr.splitlines()[-1]
-        self.assertEqual((done.returncode, sentence), (1, 'a.avi has 3 frames, and the truth is of frame 5 too'))
+        top = self.enterContext(tempfile.TemporaryDirectory())
+        write_clip(top, 'a.avi', [picture()] * 3)
+        write(top, 'a.gt.txt', '5,1,0,0,5,5,1\n')
+        sentence = 'status 1: (?s:.*)\na.avi has 3 frames, and the truth is of frame 5 too\n$'
+        with self.assertRaisesRegex(AssertionError, sentence):
+            results_of(SCRIPT, top, '--peers=')
 
-
-class Parts(unittest.TestCase):
     def test_i420_of_any_size(self):
         """GStreamer's strides: the rows of a plane begin at multiples of 4 bytes."""
         for width, height in ((64, 48), (66, 48), (70, 46), (65, 47)):

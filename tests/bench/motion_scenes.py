@@ -178,6 +178,27 @@ def shifted(picture, x, y, width, height):
                           borderValue=0)
 
 
+def put(picture, ids, mixed, look, cover, x, y, number):
+    """Draws a look (float32, height × width × 3) where `cover` (float32, height × width, 0–1) is, with its upper left
+    corner at (x, y), into a picture and the truth. number: its id; 0: it belongs to the scene."""
+    (height, width), (h, w) = ids.shape, cover.shape
+    left, top = max(0, math.floor(x) - 1), max(0, math.floor(y) - 1)
+    right, bottom = min(width, int(x) + w + 3), min(height, int(y) + h + 3)
+    if left >= right or top >= bottom:
+        return
+    size = right - left, bottom - top
+    share = shifted(cover, x - left, y - top, *size)
+    # The look covers a larger rectangle than the cover, so that its edge does not darken.
+    look = shifted(cv2.copyMakeBorder(look, 2, 2, 2, 2, cv2.BORDER_REPLICATE), x - left - 2, y - top - 2, *size)
+    part = picture[top:bottom, left:right]
+    part += (look - part) * share[..., None]
+    if number:
+        ids[top:bottom, left:right][share >= 0.5] = number
+        edge = mixed[top:bottom, left:right]
+        edge[share > 0.9] = False
+        edge[(share > 0.1) & (share <= 0.9)] = True
+
+
 def draw(scene_picture, ids, mixed, thing, time, shadow):
     """Draws an object after its shadow, if `shadow` (dx, dy in heights of the object, factor of the light) is given."""
     place = thing.at(time)
@@ -190,20 +211,7 @@ def draw(scene_picture, ids, mixed, thing, time, shadow):
         move = np.float32([[1, -shadow[0], x + shadow[0] * h], [0, -shadow[1], y + h + shadow[1] * h]])
         cast = cv2.GaussianBlur(cv2.warpAffine(thing.shape, move, (width, height)), (5, 5), 0)
         scene_picture *= (1 - (1 - shadow[2]) * cast)[..., None]
-    left, top = max(0, int(x) - 2), max(0, int(y) - 2)
-    right, bottom = min(width, int(x) + w + 3), min(height, int(y) + h + 3)
-    if left >= right or top >= bottom:
-        return
-    cover = shifted(thing.shape, x - left, y - top, right - left, bottom - top)
-    # The texture covers a larger rectangle than the shape, so that its edge does not darken.
-    texture = shifted(cv2.copyMakeBorder(thing.texture, 2, 2, 2, 2, cv2.BORDER_REPLICATE), x - left - 2, y - top - 2,
-                      right - left, bottom - top)
-    part = scene_picture[top:bottom, left:right]
-    part += (texture - part) * cover[..., None]
-    ids[top:bottom, left:right][cover >= 0.5] = thing.number
-    edge = mixed[top:bottom, left:right]
-    edge[cover > 0.9] = False
-    edge[(cover > 0.1) & (cover <= 0.9)] = True
+    put(scene_picture, ids, mixed, thing.texture, thing.shape, x, y, thing.number)
 
 
 # --------------------------------------------------------------------------------------------------------- difficulties

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests the scenes of motion_quality.py, and runs the whole program with settings that have a known outcome."""
 import itertools
-import json
-import os
-import subprocess
-import sys
-import tempfile
 import unittest
 
 import motion_run
 import motion_scenes
 import motion_world
 import numpy as np
+from motion_real_test import results_of
 
-SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'motion_quality.py')
+SCRIPT = 'motion_quality.py'
 FIRST, PREVIOUS = ('reference=first threshold=40 cell-size=4 cell-threshold=0.5',
                    'reference=previous threshold=40 min-area=2')
 ROAD = 'preset=road'
@@ -35,50 +31,21 @@ class Scenes(unittest.TestCase):
                     self.assertTrue(np.array_equal(a.picture, b.picture) and np.array_equal(a.ids, b.ids))
                 self.assertFalse(np.array_equal(first[0].picture, other[0].picture))
 
-    def test_the_truth_is_in_the_pictures(self):
-        """Only objects differ from the mean of the frames without objects."""
-        frames = list(motion_scenes.scene('plain', 1, None, 160, 120, 72))
-        learn = round(motion_scenes.LEARN * len(frames))
-        self.assertFalse(any(frame.ids.any() or frame.mixed.any() for frame in frames[:learn]))
-        still = np.mean([frame.picture for frame in frames[:learn]], axis=0)
-        for frame in frames[learn:]:
-            away = np.abs(frame.picture - still).max(axis=2)
-            self.assertLess(np.quantile(away[(frame.ids == 0) & ~frame.mixed], 0.99), 8 * motion_scenes.NOISE)
-            inside = (frame.ids > 0) & ~frame.mixed
-            if inside.sum() > 50:
-                self.assertGreater(away[inside].mean(), 4 * motion_scenes.NOISE)
-
-
-class Lab(unittest.TestCase):
     def test_figures(self):
-        with tempfile.TemporaryDirectory() as top:
-            out = os.path.join(top, 'out.json')
-            subprocess.run([sys.executable, SCRIPT, '--size=160x120', '--frames=120', '--only=plain,dark', '--no-peers',
-                            '--properties=reference=first threshold=20 light-change-ratio=0', f'--json={out}'],
-                           check=True, stdout=subprocess.DEVNULL)
-            with open(out, encoding='utf-8') as file:
-                found = json.load(file)['results']['cudadiff']
-        self.assertGreater(found['scenes']['plain'], 0.7)
-        self.assertEqual(set(found['scenes']), {'plain', 'dark'})
+        """The truth is in the pictures."""
+        _, results, _ = results_of(SCRIPT, '--size=160x120', '--frames=120', '--only=plain,dark', '--no-peers',
+                                   '--properties=reference=first threshold=20 light-change-ratio=0')
+        found = results['cudadiff']['scenes']
+        self.assertGreater(found['plain'], 0.7)
+        self.assertEqual(set(found), {'plain', 'dark'})
 
 
 class World(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        with tempfile.TemporaryDirectory() as top:
-            out, page = os.path.join(top, 'out.json'), os.path.join(top, 'out.md')
-            options = ['--group=world', '--only=removed,lane', '--size=160x120', '--no-peers', f'--json={out}',
-                       f'--markdown={page}']
-            options += [f'--properties={setting}' for setting in (FIRST, PREVIOUS, ROAD)]
-            cls.done = subprocess.run([sys.executable, SCRIPT, *options], capture_output=True, text=True, check=False)
-            if cls.done.returncode == 0:
-                with open(out, encoding='utf-8') as file:
-                    cls.results = json.load(file)['results']
-                with open(page, encoding='utf-8') as file:
-                    cls.page = file.read()
-
-    def setUp(self):
-        self.assertEqual(self.done.returncode, 0, self.done.stderr)
+        _, cls.results, cls.page = results_of(SCRIPT, '--group=world', '--only=removed,lane', '--size=160x120',
+                                              '--no-peers', *(f'--properties={setting}'
+                                                              for setting in (FIRST, PREVIOUS, ROAD)))
 
     def visits(self, name, scene):
         return self.results[name]['visits'][f'{scene}, seed 1']

@@ -22,6 +22,7 @@ from rtsp_camera import RtspCamera, Silent, Track
 from web_camera import RefusingRtsp, WebCamera, pictures
 
 ALARM = [os.path.abspath(sys.argv.pop(1))]
+EVERY = [*ALARM, "--every=0"]  # prints a line for every frame
 REPORT = [str(programs.REPORT)]
 PASSWORD = "a#%&1@*b"
 
@@ -29,6 +30,11 @@ PASSWORD = "a#%&1@*b"
 class Case(programs.InFolder):
     def camera(self, **options):
         camera = WebCamera(pictures(), **options)
+        self.addCleanup(camera.close)
+        return camera
+
+    def rtsp(self, *sessions, **options):
+        camera = RtspCamera(*sessions, **options)
         self.addCleanup(camera.close)
         return camera
 
@@ -62,14 +68,19 @@ class Case(programs.InFolder):
         process.send_signal(signal.SIGINT)
         self.assertEqual(0, process.wait(HANGS))
 
+    def first_lines(self, program, uri, count=1):
+        """The first lines of a program, which is then ended."""
+        process = self.start(program, uri)
+        found = self.lines(process, count)
+        self.ends(process)
+        return found
+
     def see_motion(self, camera, *paths):
         """Both alarms see motion in each of these paths."""
         for program in (ALARM, ALARM_PY):
             for path in paths:
                 with self.subTest(program=program[-1], path=path):
-                    process = self.start(program, camera.uri(path))
-                    self.assertEqual("begin", self.lines(process, 1)[0]["event"])
-                    self.ends(process)
+                    self.assertEqual("begin", self.first_lines(program, camera.uri(path))[0]["event"])
 
     def says(self, program, *arguments):
         """The message of a program that fails."""
@@ -87,19 +98,15 @@ class MotionJpeg(Case):
         for how in ("", "&sound=before", "&sound=after", "&length=no", "&times=yes", "&type=image/jpg", "&space=no",
                     "&sound=before&length=no"):
             with self.subTest(how):
-                process = self.start([*ALARM, "--every=0"], camera.uri(f"/video?pictures=1{how}"))
-                line = self.lines(process, 1)[0]
+                line, = self.first_lines(EVERY, camera.uri(f"/video?pictures=1{how}"))
                 self.assertEqual(("none", True), (line["event"], line["time"] is not None and "at" in line))
-                self.ends(process)
 
     def test_motion(self):
         self.see_motion(self.camera(), *(f"/video?pictures=3{how}" for how in ("", "&sound=before", "&rate=5")))
 
     def test_pictures_in_a_row(self):
-        camera = self.camera()
-        process = self.start([*ALARM, "--every=0"], camera.uri("/row?pictures=5"))
-        self.assertEqual(["none", "begin"], [line["event"] for line in self.lines(process, 2)])
-        self.ends(process)
+        lines = self.first_lines(EVERY, self.camera().uri("/row?pictures=5"), 2)
+        self.assertEqual(["none", "begin"], [line["event"] for line in lines])
 
     def test_a_report(self):
         camera = self.camera()
@@ -115,11 +122,9 @@ class MotionJpeg(Case):
         for scheme in ("Basic", "Digest"):
             camera = self.camera(password=PASSWORD, scheme=scheme)
             for password in (PASSWORD, "a%23%25&1%40*b"):
-                for program in ([*ALARM, "--every=0"], ALARM_PY):
+                for program in (EVERY, ALARM_PY):
                     with self.subTest(scheme=scheme, password=password, program=program[0]):
-                        process = self.start(program, camera.uri("/video?pictures=3", f"me:{password}"))
-                        self.lines(process, 1)
-                        self.ends(process)
+                        self.first_lines(program, camera.uri("/video?pictures=3", f"me:{password}"))
 
 
 class Snapshots(Case):
@@ -133,7 +138,7 @@ class Snapshots(Case):
     def test_the_chosen_rate(self):
         """Without the option, three pictures would arrive in two seconds."""
         camera, begins = self.camera(), time.monotonic()
-        process = self.start([*ALARM, "--every=0"], camera.uri("/snapshot#every=2"))
+        process = self.start(EVERY, camera.uri("/snapshot#every=2"))
         self.lines(process, 3)
         waited = time.monotonic() - begins  # a busy machine only makes it longer
         self.ends(process)
@@ -149,9 +154,7 @@ class Snapshots(Case):
 
     def test_passwords(self):
         camera = self.camera(password=PASSWORD, scheme="Digest")
-        process = self.start([*ALARM, "--every=0"], camera.uri("/snapshot#every=0.1", f"me:{PASSWORD}"))
-        self.lines(process, 3)
-        self.ends(process)
+        self.first_lines(EVERY, camera.uri("/snapshot#every=0.1", f"me:{PASSWORD}"), 3)
 
     def test_a_camera_that_fails_later(self):
         camera = self.camera()
@@ -164,10 +167,8 @@ class Snapshots(Case):
                 self.assertEqual(1, process.wait(HANGS))
 
     def test_wrong_options(self):
-        for option, sentence in (("every=x", "#every= must be 0.04 to 86400 seconds"),
-                                 ("every=0", "#every= must be 0.04 to 86400 seconds"),
-                                 ("every=1e9", "#every= must be 0.04 to 86400 seconds"),
-                                 ("every=-1", "#every= must be 0.04 to 86400 seconds"),
+        for option, sentence in (*((f"every={wrong}", "#every= must be 0.04 to 86400 seconds")
+                                   for wrong in ("x", "0", "1e9", "-1")),
                                  ("certificate=none",
                                   "#certificate= must be any; without it the certificate is checked")):
             for program in (ALARM, ALARM_PY, [*REPORT, "--clip"]):
@@ -215,17 +216,6 @@ class Refusals(Case):
 class Rtsp(Case):
     """Streams as cameras send them. Each camera sends a few pictures and then nothing, and never RTCP."""
 
-    def rtsp(self, *sessions, **options):
-        camera = RtspCamera(*sessions, **options)
-        self.addCleanup(camera.close)
-        return camera
-
-    def sees(self, camera, lines=2, program=(*ALARM, "--every=0")):
-        process = self.start(program, camera.uri)
-        found = self.lines(process, lines)
-        self.ends(process)
-        return found
-
     def test_tracks_beside_the_video(self):
         """Tracks of sound, and metadata that never arrive, in any order, as in ONVIF's profiles S and T."""
         for codec, sound, order in (("h264", "pcmu", (0, 1, 2)), ("h264", "pcma", (1, 2, 0)),
@@ -235,27 +225,27 @@ class Rtsp(Case):
                 continue
             with self.subTest(codec=codec, sound=sound, order=order):
                 tracks = rtsp_camera.video(codec, 15), Track(rtsp_camera.SOUNDS[sound]), Silent
-                self.sees(self.rtsp([tracks[index] for index in order]))
+                self.first_lines(EVERY, self.rtsp([tracks[index] for index in order]).uri, 2)
 
     def test_rates(self):
         """The first picture appears before the second one arrives, at 0.2 and 60 pictures per second."""
         for codec in filter(rtsp_camera.has, rtsp_camera.CODECS):
             with self.subTest(codec):
-                self.sees(self.rtsp([rtsp_camera.video(codec, 1)]), 1)
+                self.first_lines(EVERY, self.rtsp([rtsp_camera.video(codec, 1)]).uri)
         camera = self.rtsp([rtsp_camera.video("jpeg", 2, rate="1/5")])
         camera.go_on.clear()
-        process = self.start([*ALARM, "--every=0"], camera.uri)
+        process = self.start(EVERY, camera.uri)
         first = self.lines(process, 1)[0]
         camera.go_on.set()  # the next picture follows after five seconds
         self.assertGreater(self.lines(process, 1)[0]["time"] - first["time"], 4.9)
         self.ends(process)
-        self.sees(self.rtsp([rtsp_camera.video("jpeg", 90, rate="60/1")]))
+        self.first_lines(EVERY, self.rtsp([rtsp_camera.video("jpeg", 90, rate="60/1")]).uri, 2)
 
     def test_another_size(self):
         for codec in filter(rtsp_camera.has, rtsp_camera.CODECS):
             with self.subTest(codec):
                 camera = self.rtsp([rtsp_camera.changing(codec, 8, (320, 240), (640, 480))])
-                process = self.start([*ALARM, "--every=0"], camera.uri)
+                process = self.start(EVERY, camera.uri)
                 while not any(region["x"] + region["width"] > 320 for region in self.lines(process, 1)[0]["regions"]):
                     pass
                 self.ends(process)
@@ -263,10 +253,10 @@ class Rtsp(Case):
     def test_a_program_leaves(self):
         """When a program leaves, a camera that serves one viewer accepts the next program."""
         camera = self.rtsp([rtsp_camera.video("jpeg", 3)], viewers=1)
-        for program in ((*ALARM, "--every=0"), ALARM_PY, (*ALARM, "--every=0")):
-            self.sees(camera, 1, program)
+        for program in (EVERY, ALARM_PY, EVERY):
+            self.first_lines(program, camera.uri)
         self.assertEqual((0, 3), (camera.refused, camera.torn_down))
-        self.start([*ALARM, "--every=0"], camera.uri)
+        self.start(EVERY, camera.uri)
         while camera.played < 4:
             time.sleep(0.05)
         self.assertIn("the server answers 453 Not Enough Bandwidth", self.says(ALARM, camera.uri))
@@ -280,13 +270,10 @@ class Places(Case):
             camera = self.camera(host="::1")
         except OSError as error:
             self.skipTest(f"no IPv6: {error}")
-        rtsp = RtspCamera([rtsp_camera.video("jpeg", 3)], host="::1")
-        self.addCleanup(rtsp.close)
-        for program in ([*ALARM, "--every=0"], ALARM_PY):
+        rtsp = self.rtsp([rtsp_camera.video("jpeg", 3)], host="::1")
+        for program in (EVERY, ALARM_PY):
             for uri in (camera.uri("/video?pictures=3", "me:secret"), rtsp.uri):
-                process = self.start(program, uri)
-                self.lines(process, 1)
-                self.ends(process)
+                self.first_lines(program, uri)
 
     @unittest.skipUnless(shutil.which("openssl"), "no openssl")
     def test_a_certificate_that_nobody_signed(self):
@@ -295,18 +282,15 @@ class Places(Case):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", file, "-out",
                         self.folder / "part", "-days", "2", "-subj", "/CN=camera"], check=True, capture_output=True)
         file.write_bytes(file.read_bytes() + (self.folder / "part").read_bytes())
-        camera, rtsp = self.camera(certificate=file), RtspCamera([rtsp_camera.video("jpeg", 3)], certificate=file)
-        self.addCleanup(rtsp.close)
-        for program in ([*ALARM, "--every=0"], ALARM_PY):
+        camera, rtsp = self.camera(certificate=file), self.rtsp([rtsp_camera.video("jpeg", 3)], certificate=file)
+        for program in (EVERY, ALARM_PY):
             with self.subTest(program[0]):
                 for uri in (camera.uri(), rtsp.uri):
                     self.assertIn("its certificate is not trusted; #certificate=any at the end of the URI accepts any",
                                   self.says(program, uri))
                 for uri in (camera.uri("/video?pictures=3#certificate=any"), f"{rtsp.uri}#certificate=any",
                             camera.uri("/snapshot#every=0.1&certificate=any")):
-                    process = self.start(program, uri)
-                    self.lines(process, 1)
-                    self.ends(process)
+                    self.first_lines(program, uri)
 
 
 if __name__ == "__main__":

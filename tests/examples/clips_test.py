@@ -84,6 +84,11 @@ class Clips(programs.InFolder):
         self.assertEqual((done.returncode, done.stderr), (status, ""))
         return done.stdout
 
+    def cut(self, clip, *events, before=1, after=0.5, began=None):
+        """Cuts events out, each a begin, an end and perhaps an object. Returns the rows of the list of clips."""
+        return clips_of_events.cut(clip, clip_facts.facts_of(clip), [clips_of_events.Event(*each) for each in events],
+                                   self.folder / "clips", before, after, began)
+
 
 @unittest.skipUnless(has("openh264enc", "h264timestamper"), "no openh264enc, or no h264timestamper")
 class Shown(Clips):
@@ -173,7 +178,7 @@ class Shown(Clips):
         self.assertEqual((self.folder / "b").read_bytes(), b"video")
         self.assertFalse(os.path.samefile(self.folder / "a", self.folder / "b"))
         page_video.link(str(self.folder / "a"), self.folder / "a")  # the clip is the file beside the page
-        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["a", "b"])
+        self.assertEqual(self.names("."), ["a", "b"])
 
     def test_an_encoded_video_begins_at_zero_and_is_small(self):
         self.report("--frames=20", "--embed=0")
@@ -200,14 +205,10 @@ class Events(Clips):
             if not has(encoder.split()[0]):
                 continue
             clip = make(self.folder / name, encoder, 200)
-            facts = clip_facts.facts_of(clip)
-            self.assertTrue(clip_formats.can_cut(facts))
-            events = [clips_of_events.Event(3.5, 4.0), clips_of_events.Event(0.5, 1, 12),
-                      clips_of_events.Event(7.5, 7.9)]
-            rows = clips_of_events.cut(clip, facts, events, self.folder / "clips", before=1, after=0.5)
-            self.assertEqual(len(rows), 3, name)
-            for row, (least, begin, end,
-                      most) in zip(rows, ((1.9, 2.5, 4.5, 4.6), (0, 0.1, 1.5, 1.6), (5.9, 6.5, 8.0, 8.04))):
+            self.assertTrue(clip_formats.can_cut(clip_facts.facts_of(clip)))
+            rows = self.cut(clip, (3.5, 4.0), (0.5, 1, 12), (7.5, 7.9))
+            limits = (1.9, 2.5, 4.5, 4.6), (0, 0.1, 1.5, 1.6), (5.9, 6.5, 8.0, 8.04)
+            for row, (least, begin, end, most) in zip(rows, limits, strict=True):
                 self.assertTrue(least <= row["begin_s"] <= begin and end - 0.05 <= row["end_s"] <= most, (name, row))
                 times = times_of(self.folder / "clips" / row["file"])
                 self.assertLess(abs(len(times) / 25 - (row["end_s"] - row["begin_s"])), 0.1, (name, row))
@@ -243,8 +244,7 @@ class Events(Clips):
 
     def join(self, clip, *events):
         """The rows of the clips of events, the path of the joined file, and the remark about it."""
-        rows = clips_of_events.cut(clip, clip_facts.facts_of(clip), [clips_of_events.Event(*each) for each in events],
-                                   self.folder / "clips", 0.2, 0.2)
+        rows = self.cut(clip, *events, before=0.2, after=0.2)
         name, remark = joined_clips.join(rows, self.folder / "clips")
         return rows, self.folder / "clips" / name, remark
 
@@ -297,8 +297,7 @@ class Events(Clips):
                              f"{rows[1]['file']} differs from {rows[0]['file']}: {sentence}")
         facts = clip_facts.facts_of(str(other))
         facts.setup = "another"
-        with (unittest.mock.patch.object(clip_facts, "facts_of",
-                                         side_effect=[clip_facts.facts_of(str(other)), facts]),
+        with (unittest.mock.patch.object(clip_facts, "facts_of", side_effect=[clip_facts.facts_of(str(other)), facts]),
               self.assertRaisesRegex(joined_clips.NotJoined, "its decoder settings differ$")):
             joined_clips.join(rows, self.folder / "clips")
         facts.codec = "video/x-divx"
@@ -319,8 +318,7 @@ class Events(Clips):
         said = self.report(*settings, "--clips=joined")
         rows = self.list_of_clips()
         self.assertIn(f"{'clips of events':<40}{len(rows)}, in out/clips, all in all-motions.mp4", said)
-        self.assertEqual(sorted(path.name for path in folder.iterdir()),
-                         sorted([row["file"] for row in rows] + [*LISTS, "all-motions.mp4"]))
+        self.assertEqual(self.names("out/clips"), sorted([row["file"] for row in rows] + [*LISTS, "all-motions.mp4"]))
         with unittest.mock.patch.object(joined_clips, "write", side_effect=common.Failure("it did not open")):
             found = motion_report.report(args_of(clip, *settings[1:], "--clips=joined"), self.folder / "out")
         self.assertEqual(found.incomplete, "the motions were not joined: it did not open")
@@ -332,8 +330,7 @@ class Events(Clips):
 
     def test_a_list_for_editors(self):
         clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 200)
-        clips_of_events.cut(clip, clip_facts.facts_of(clip), [clips_of_events.Event(1, 1.4),
-                            clips_of_events.Event(6, 6.4)], self.folder / "clips", 0, 0)
+        self.cut(clip, (1, 1.4), (6, 6.4), before=0, after=0)
         lines = (self.folder / "clips/clips.edl").read_text().splitlines()
         self.assertEqual(lines[:2], ["TITLE: a.mp4", "FCM: NON-DROP FRAME"])
         self.assertRegex(lines[3], r"^001  AX       V     C        00:00:01:00 00:00:01:1\d 00:00:00:00 00:00:00:1\d$")
@@ -351,8 +348,7 @@ class Events(Clips):
         clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 150, "pattern=black")
         began = datetime.datetime(2024, 2, 29, 23, 59, 58, 400000, datetime.timezone(datetime.timedelta(hours=2)))
         for when, first in ((None, 0), (began, 0.6)):
-            (row,) = clips_of_events.cut(clip, clip_facts.facts_of(clip), [clips_of_events.Event(2, 4)],
-                                         self.folder / "clips", 0, 0, when)
+            (row,) = self.cut(clip, (2, 4), before=0, after=0, began=when)
             stamp.burn(row, str(self.folder / "clips"), when and when + datetime.timedelta(seconds=row["begin_s"]))
             pictures = [numpy.frombuffer(sample.get_buffer().extract_dup(0, 160 * 120), numpy.uint8).reshape(120, 160)
                         for sample in decoded(self.folder / "clips" / row["file"],
@@ -446,16 +442,14 @@ class Events(Clips):
         self.assertTrue(rows)
         self.assertEqual([{key: str(value) for key, value in row.items()} for row in rows],
                          programs.rows_of(folder / "clips.csv"))
-        self.assertEqual(sorted(path.name for path in folder.iterdir()),
-                         sorted([row["file"] for row in rows] + [*LISTS]))
+        self.assertEqual(self.names("out/clips"), sorted([row["file"] for row in rows] + LISTS))
         self.assertTrue(rows[0]["begin_clock"])  # mp4mux writes the time
         self.assertIn(f'"clip":"clips/{rows[0]["file"]}"', self.page())
         # The second run removes the clips of the first one. Its clips come from the page's own video, and show motions.
         (folder / "mine.txt").write_text("precious")
         self.report("--frames=60", "--clips", "--after=0")
         rows = self.list_of_clips()
-        self.assertEqual(sorted(path.name for path in folder.iterdir()),
-                         sorted([row["file"] for row in rows] + [*LISTS, "mine.txt"]))
+        self.assertEqual(self.names("out/clips"), sorted([row["file"] for row in rows] + [*LISTS, "mine.txt"]))
         self.assertTrue(rows and times_of(folder / rows[0]["file"]))
 
     @unittest.skipUnless(has("avenc_msmpeg4"), "no avenc_msmpeg4")
@@ -471,7 +465,7 @@ class Events(Clips):
         with self.assertRaisesRegex(common.Failure, "could not be cut in time"):
             clips_of_events.cut(clip, clip_facts.facts_of(clip), [clips_of_events.Event(1, 1.5)],
                                 self.folder / "clips", until=0)
-        self.assertEqual(sorted(path.name for path in (self.folder / "clips").iterdir()), LISTS)
+        self.assertEqual(self.names("clips"), LISTS)
 
     def test_a_failure_costs_only_the_clips_after_it(self):
         clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 100)
@@ -500,14 +494,14 @@ class Events(Clips):
         for name in "mine.txt", "00h00m01.0s_9999.mp4":
             (folder / name).write_text("precious")
         self.report(f"--clip={clip}")
-        self.assertEqual(sorted(path.name for path in folder.iterdir()), ["00h00m01.0s_9999.mp4", "mine.txt"])
+        self.assertEqual(self.names("out/clips"), ["00h00m01.0s_9999.mp4", "mine.txt"])
         (folder / "clips.csv").write_text("mine")
         (folder / "clips.json").write_text('[{"file": "00h00m01.0s_9999.mp4"}, {"file": "../frames.csv"}]')
         clips_of_events.forget_listed(folder, None)
-        self.assertEqual(len(list(folder.iterdir())), 4)
+        self.assertEqual(len(self.names("out/clips")), 4)
         (folder / "clips.csv").write_bytes((",".join(clips_of_events.COLUMNS) + "\r\n").encode())
         clips_of_events.forget_listed(folder, str(folder / "00h00m01.0s_9999.mp4"))
-        self.assertEqual(sorted(path.name for path in folder.iterdir()), ["00h00m01.0s_9999.mp4", "mine.txt"])
+        self.assertEqual(self.names("out/clips"), ["00h00m01.0s_9999.mp4", "mine.txt"])
         self.assertTrue((self.folder / "out/frames.csv").exists())
 
 
@@ -542,7 +536,7 @@ class Usage(Clips):
         self.assertEqual(self.failure("--clips", "gone.mp4", "--out=mine", status=1),
                          "cannot read gone.mp4: there is no such file")
         self.assertEqual(self.failure("empty", status=1), "cannot read empty: it is empty")
-        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["a ü.mp4", "empty", "mine"])
+        self.assertEqual(self.names("."), ["a ü.mp4", "empty", "mine"])
 
     def test_a_clip_needs_no_option(self):
         clip = make(self.folder / "a ü.avi", "jpegenc ! avimux", 20)

@@ -87,12 +87,11 @@ class Whole(Clips):
         times = [*range(0, 30), *range(90, 120), 121, 125, 126, 140, *range(200, 230)]
         for muxer, suffix in (("matroskamux", "mkv"), ("mp4mux", "mp4"), ("mpegtsmux", "ts")):
             path = self.folder / f"pause.{suffix}"
-            pipeline = common.parse(f"appsrc name=source format=time ! videoconvert ! {damage.H264} ! {muxer} ! "
-                                    f"filesink location={path}" if Gst.ElementFactory.find("openh264enc") else
-                                    f"appsrc name=source format=time ! jpegenc ! {muxer} ! filesink location={path}")
+            encoder = damage.H264 if programs.has("openh264enc") else "jpegenc"
+            pipeline = common.parse(
+                "appsrc name=source format=time caps=video/x-raw,format=I420,width=160,height=120,framerate=10/1 ! "
+                f"videoconvert ! {encoder} ! {muxer} ! filesink location={path}")
             source = pipeline.get_by_name("source")
-            source.set_property("caps", Gst.Caps.from_string(
-                "video/x-raw,format=I420,width=160,height=120,framerate=10/1"))
             pipeline.set_state(Gst.State.PLAYING)
             for time in times:
                 buffer = Gst.Buffer.new_wrapped(bytes([time % 200]) * (160 * 120 * 3 // 2))
@@ -257,13 +256,18 @@ class Counting(unittest.TestCase):
         stream.ended = True
         return [(round(span.begin, 3), round(span.end, 3), span.frames, span.about) for span in stream.finish(indexed)]
 
-    def counted(self, times, keys=(0,), lost=(), indexed=True, size=100, data=None, **options):
-        """The spans of a stream whose decoder outputs these frames, except the lost ones."""
+    def counted(self, times, keys=(0,), lost=(), indexed=True, size=100, data=None, damage=None, good=None, **options):
+        """The spans of a stream whose decoder outputs these frames, except the lost ones, and notices damage at one of
+        them. `good` gets whether each output frame is good."""
         stream, give, _ = self.stream(**options)
         for time in times:
             give(time, time in keys, size=size, data=data)
+            if time == damage:
+                stream.damage()
             if time not in lost:
-                stream.on_frame(time * STEP)
+                is_good = stream.on_frame(time * STEP)
+                if good is not None:
+                    good.append(is_good)
         return self.spans(stream, indexed)
 
     def test_what_does_not_come(self):
@@ -271,27 +275,17 @@ class Counting(unittest.TestCase):
         self.assertEqual(self.counted(range(20), lost=(19,), indexed=False), [])  # the last frame of a stream
 
     def test_damage_lasts_until_a_key_frame(self):
-        stream, give, _ = self.stream()
         good = []
-        for time in range(20):
-            give(time, time in (0, 10))
-            if time == 4:
-                stream.damage()
-            good.append(stream.on_frame(time * STEP))
+        self.assertEqual(self.counted(range(20), keys=(0, 10), damage=4, good=good), [(0.4, 1.0, 6, False)])
         self.assertEqual(good, [True] * 4 + [False] * 6 + [True] * 10)
-        self.assertEqual(self.spans(stream), [(0.4, 1.0, 6, False)])
 
     def test_frames_before_the_first_key_frame(self):
         """Neither these frames nor frames of an open group count as a loss, even if they are damaged."""
         stream, give, _ = self.stream()
         give(0)
         stream.damage()
-        give(1)
-        give(4, True)
-        for time in 2, 3:  # frames of an open group
-            give(time)
-        for time in range(5, 10):
-            give(time)
+        for time in 1, 4, 2, 3, *range(5, 10):  # 2 and 3 are frames of an open group
+            give(time, time == 4)
         for time in range(4, 10):
             self.assertTrue(stream.on_frame(time * STEP))
         self.assertEqual(self.spans(stream), [])
@@ -326,13 +320,10 @@ class Counting(unittest.TestCase):
         """They count as a loss only if the demuxer skipped something."""
         for skips, expected in ((False, []), (True, [(1.0, 3.0, 20, True)])):
             self.assertEqual(self.counted([*range(10), *range(30, 40)], keys=(0, 30), skips=skips), expected)
-        stream, give, _ = self.stream(skips=True)
-        good = []
-        for time in [*range(20), *range(30, 45)]:  # later frames depend on the missing ones, up to a key frame
-            give(time, time in (0, 40))
-            good.append(stream.on_frame(time * STEP))
+        good = []  # later frames depend on the missing ones, up to a key frame
+        self.assertEqual(self.counted([*range(20), *range(30, 45)], keys=(0, 40), skips=True, good=good),
+                         [(2.0, 4.0, 20, True)])
         self.assertEqual(good, [True] * 20 + [False] * 10 + [True] * 5)
-        self.assertEqual(self.spans(stream), [(2.0, 4.0, 20, True)])
 
     def test_a_damaged_time(self):
         spans = self.counted([0, 1, 2, 3, 4, 5, 10**6, *range(7, 20)], keys=(0, 10**6), skips=True)
@@ -351,18 +342,15 @@ class Counting(unittest.TestCase):
         self.assertEqual(losses.sentence([losses.Span(0, 0, 6)], 14), "6 of 20 frames could not be read")
 
     def test_clips_whose_samples_have_no_times(self):
-        stream, give, _ = self.stream(ordered=False)
-        for time in range(20):
-            give(None, time == 0, dts=time)
-            if time not in (5, 6, 16, 17, 18, 19):
-                stream.on_frame(time * STEP)
-        self.assertEqual(self.spans(stream), [(0.5, 0.7, 2, False), (1.6, 2.0, 4, False)])
-        stream, give, _ = self.stream(ordered=False)  # frames that were skipped on purpose are no samples
-        for time in range(20):
-            if time not in (5, 6, 19):
+        # Frames that were skipped on purpose are no samples.
+        for skipped, lost, expected in (((), (5, 6, 16, 17, 18, 19), [(0.5, 0.7, 2, False), (1.6, 2.0, 4, False)]),
+                                        ((5, 6, 19), (), [])):
+            stream, give, _ = self.stream(ordered=False)
+            for time in sorted({*range(20)} - {*skipped}):
                 give(None, time == 0, dts=time)
-                stream.on_frame(time * STEP)
-        self.assertEqual(self.spans(stream), [])
+                if time not in lost:
+                    stream.on_frame(time * STEP)
+            self.assertEqual(self.spans(stream), expected)
 
     def test_the_sentence(self):
         spans = [losses.Span(1, 2.04, 10), losses.Span(3, 4, 5), losses.Span(5, 6, 1, True), losses.Span(7, 8, 1),

@@ -59,8 +59,14 @@ def scan(path, **request):
                             "backend": "cpu", "timeout": 10**6, "threads": 1, **request})
 
 
-class InFolder(unittest.TestCase):
+def write_frames(path, frames, size, encoder, muxer="matroskamux"):
+    """Writes a clip of 25 frames per second from their luma (uint8, height × width); they are gray."""
+    gray = bytes([128]) * (size[0] * size[1] // 2)
+    launch(f"fdsrc ! rawvideoparse format=i420 width={size[0]} height={size[1]} framerate=25/1 ! {encoder} ! {muxer} ! "
+           "filesink", location=path, input=b"".join(frame.tobytes() + gray for frame in frames))
 
+
+class InFolder(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
 

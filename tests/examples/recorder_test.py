@@ -17,7 +17,6 @@ import clip_facts  # noqa: E402
 import clips  # noqa: E402
 import seams  # noqa: E402
 
-UTC = datetime.timezone.utc
 os.environ["TZ"] = "CET-1CEST,M3.5.0,M10.5.0/3"  # with summer time
 time.tzset()
 
@@ -35,17 +34,21 @@ class Recordings(programs.InFolder):
         return camera_files.write(self.folder / "cam" / f"{name}.{kind.partition('.')[2]}", kind, begin, frames, visits,
                               **more)
 
+    def write_files(self, count, kind="h264.mp4", **more):
+        """Writes files of ten seconds that follow each other. Returns their paths."""
+        return [self.write(f"2024-01-31_13-05-{begin:02}", kind, begin, **more) for begin in range(0, 10 * count, 10)]
+
     def report(self, *arguments, status=0):
         """Runs a report of the folder. Returns its output."""
         inputs = [] if any(not each.startswith("-") for each in arguments) else ["cam"]
         return super().report(*inputs, *arguments, status=status)
 
-    def visits(self, folder="out"):
+    def visits(self):
         return [(float(row["entered_s"]), float(row["left_s"]))
-                for row in programs.rows_of(self.folder / folder / "objects.csv")]
+                for row in programs.rows_of(self.folder / "out/objects.csv")]
 
-    def check_visits(self, expected, found=None):
-        found = self.visits() if found is None else found
+    def check_visits(self, expected):
+        found = self.visits()
         self.assertEqual(len(found), len(expected), found)
         for (entered, left), (begin, end) in zip(found, expected):
             self.assertLess(max(abs(entered - begin), abs(left - end)), 0.6, (found, expected))
@@ -55,8 +58,7 @@ class Seams(Recordings):
     def test_a_visit_across_files(self):
         """One object, one motion and one clip span two files, and a whole file between others."""
         visits = [(7, 13), (25, 45)]
-        for number in range(5):
-            self.write(f"2024-01-31_13-05-{10 * number:02}", begin=10 * number, visits=visits)
+        self.write_files(5, visits=visits)
         said = self.report("--clips=visits", "--before=1", "--after=1")
         self.assertIn("cam: 5 files are one recording", said)
         self.check_visits(visits)
@@ -87,7 +89,7 @@ class Seams(Recordings):
         for row in rows:
             facts = clip_facts.facts_of(str(self.folder / "out/clips" / row["file"]))
             self.assertLess(abs(facts.length - (row["end_s"] - row["begin_s"])), 0.15)
-        self.assertEqual([event for event in self.events("light")], [])
+        self.assertEqual(self.events("light"), [])
 
     def test_a_hole_is_said_and_drawn(self):
         """No visit spans the hole. A few seconds' deviation from the names is not a hole."""
@@ -106,15 +108,15 @@ class Seams(Recordings):
     def test_files_that_cannot_be_read(self):
         """Unreadable files are named and counted, and their time is a hole: at the beginning, in the middle and at the
         end."""
-        names = [f"2024-01-31_13-05-{10 * number:02}" for number in range(5)]
-        paths = [self.write(name, begin=10 * number) for number, name in enumerate(names)]
+        paths = self.write_files(5)
+        names = [path.name for path in paths]
         for path, share in ((paths[0], 0), (paths[2], 0.6), (paths[4], 0)):
             camera_files.cut(path, share)
         said = self.report(status=3)
-        self.assertRegex(said, rf"3 of 5 files could not be read, or only in part: {names[0]}.mp4 \(it is empty\), "
-                         rf"{names[2]}.mp4 \(its index \(moov\) is missing: [^)]*\), {names[4]}.mp4 \(it is empty\)")
+        self.assertRegex(said, rf"3 of 5 files could not be read, or only in part: {names[0]} \(it is empty\), "
+                         rf"{names[2]} \(its index \(moov\) is missing: [^)]*\), {names[4]} \(it is empty\)")
         self.assertEqual([hole[:2] for hole in self.data()["holes"]], [[0, 10], [20, 30], [40, 50]])
-        self.assertEqual([hole["files"] for hole in self.events("hole")], [[f"{names[i]}.mp4"] for i in (0, 2, 4)])
+        self.assertEqual([hole["files"] for hole in self.events("hole")], [[names[i]] for i in (0, 2, 4)])
         for path in paths:
             camera_files.cut(path, 0)
         self.assertIn("5 of 5 files could not be read", self.report("--join=all", status=1))
@@ -122,8 +124,7 @@ class Seams(Recordings):
     def test_a_file_that_is_cut_off(self):
         """The existing part is analysed; the rest is a hole."""
         visits = [(10.5, 16), (22, 28)]
-        paths = [self.write(f"2024-01-31_13-05-{10 * number:02}", "jpeg.avi", 10 * number, visits=visits)
-                 for number in range(3)]
+        paths = self.write_files(3, "jpeg.avi", visits=visits)
         camera_files.cut(paths[1], 0.7)
         said = self.report(status=3)
         self.assertRegex(said, r"1 of 3 files could not be read, or only in part: \S+13-05-10.avi \(it is cut off")
@@ -165,13 +166,11 @@ class Seams(Recordings):
     def test_a_part(self):
         """Times count from the start of the recording. Files before the part are not decoded."""
         visits = [(7, 13), (31, 34)]
-        for number in range(5):
-            self.write(f"2024-01-31_13-05-{10 * number:02}", begin=10 * number, visits=visits)
-        self.report("--start=00:25", "--end=36s")
-        self.assertEqual((self.data()["start"], self.data()["count"]), (25, 110))
-        self.check_visits(visits[1:])
-        self.report("--start=250", "--duration=110")  # in frames
-        self.assertEqual((self.data()["start"], self.data()["count"]), (25, 110))
+        self.write_files(5, visits=visits)
+        for part in ("--start=00:25", "--end=36s"), ("--start=250", "--duration=110"):  # the second one in frames
+            self.report(*part)
+            self.assertEqual((self.data()["start"], self.data()["count"]), (25, 110))
+            self.check_visits(visits[1:])
 
     def test_ctrl_c(self):
         """The analysed part is reported, without a hole."""
@@ -193,8 +192,7 @@ class Seams(Recordings):
 class Scan(Recordings):
     def test_a_visit_across_files(self):
         """motion-scan analyses each file separately. In its tables the visit is one row, and so is the motion."""
-        paths = [str(self.write(f"2024-01-31_13-05-{10 * number:02}", begin=10 * number, visits=[(7, 13), (24, 28)]))
-                 for number in range(3)]
+        paths = list(map(str, self.write_files(3, visits=[(7, 13), (24, 28)])))
         every = clips.clips_of(paths, {})
         results = {clip.key: scan(path) for clip, path in zip(every, paths)}
         found = seams.find(every, lambda clip: results[clip.key])
@@ -222,13 +220,11 @@ class Clocks(Recordings):
 
     def test_the_end_of_summer_time(self):
         """One hour occurs twice in the names. This is not a hole, and nothing is set back."""
-        begin = datetime.datetime(2024, 10, 27, 0, 59, 50, tzinfo=UTC)
-        for number in range(2):
-            local = (begin + datetime.timedelta(seconds=10 * number)).astimezone()
-            self.write(f"{local:%Y-%m-%d_%H-%M-%S}", begin=10 * number)
-        said = self.report()
-        self.assertNotIn("hole", said)
-        self.assertNotIn("set back", said)
+        begin = datetime.datetime(2024, 10, 27, 0, 59, 50, tzinfo=datetime.timezone.utc)
+        for second in 0, 10:
+            local = (begin + datetime.timedelta(seconds=second)).astimezone()
+            self.write(f"{local:%Y-%m-%d_%H-%M-%S}", begin=second)
+        self.assertNotRegex(self.report(), "hole|set back")
         self.assertEqual(self.data()["clocks"], [[0, begin.timestamp() * 1000, 7200]])
 
 

@@ -333,9 +333,8 @@ class CollectorTest(programs.InFolder):
 
 
 class TrackerTest(programs.InFolder):
-
-    def sampled(self, dropped):
-        """The times of the masks of 50 frames of a second. `dropped`: whether a frame is lost between the pads."""
+    def test_a_lost_frame_is_not_sampled_and_none_is_kept(self):
+        """Ten frames of a second are sampled, if they are not lost between the pads."""
         times = []
         pipeline = common.parse("videotestsrc num-buffers=50 pattern=black ! "
                                 "video/x-raw,format=I420,width=64,height=48,framerate=50/1 ! "
@@ -345,25 +344,15 @@ class TrackerTest(programs.InFolder):
         recorder.mask = lambda time, moving: times.append((round(time, 3), moving.shape))
 
         def lose(_, info):
-            drop = dropped(round(info.get_buffer().pts / common.Gst.SECOND, 3))
-            return common.Gst.PadProbeReturn.DROP if drop else common.Gst.PadProbeReturn.OK
+            lost = round(info.get_buffer().pts / common.Gst.SECOND, 3) in (0.2, 0.3)
+            return common.Gst.PadProbeReturn.DROP if lost else common.Gst.PadProbeReturn.OK
 
         with pictures.Tracker(before.get_static_pad("sink"), after.get_static_pad("sink"), recorder,
                               self.folder) as tracker:
             loss.get_static_pad("sink").add_probe(common.Gst.PadProbeType.BUFFER, lose)
             common.play(pipeline)
-            self.assertEqual(tracker.size, (64, 48))
-            return times, list(tracker.inputs)
-
-    def test_ten_frames_of_a_second_are_sampled_and_none_is_kept(self):
-        times, kept = self.sampled(lambda _: False)
-        self.assertEqual(times, [(round(0.1 * i, 3), (48, 64)) for i in range(10)])
-        self.assertEqual(kept, [])
-
-    def test_a_lost_frame_is_not_sampled_and_not_kept(self):
-        times, kept = self.sampled(lambda time: time in (0.2, 0.3))
-        self.assertEqual([time for time, _ in times], [0, 0.1, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
-        self.assertEqual(kept, [])
+            self.assertEqual((tracker.size, list(tracker.inputs)), ((64, 48), []))
+        self.assertEqual(times, [(time, (48, 64)) for time in (0, 0.1, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)])
 
 
 def structure(text):

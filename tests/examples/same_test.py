@@ -4,6 +4,7 @@
 numbers in a clip. MOTION_ALARM is the C++ program. Exit status 77 without the bindings of GStreamer or NumPy."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,7 @@ import threading
 import unittest
 from unittest import mock
 
-from programs import EXAMPLES, HANGS, REPORT, InFolder, launch, rows_of
+from programs import EXAMPLES, HANGS, REPORT, InFolder, launch, rows_of, write_frames
 import common
 import numpy
 
@@ -141,17 +142,37 @@ class Camera(InFolder):
         for index in range(230):
             shift = min(max(0, 2 * (index - 69)), 24)
             picture = wall[20:260, 40 + shift:360 + shift]
-            picture = picture if index < 150 else picture // 3 if index < 190 else 255 - wall[:240, 240:560]
-            yield picture.tobytes() + bytes([128]) * (320 * 240 // 2)
+            yield picture if index < 150 else picture // 3 if index < 190 else 255 - wall[:240, 240:560]
 
     def test_events(self):
-        launch(f"fdsrc ! rawvideoparse format=i420 width=320 height=240 framerate=25/1 ! jpegenc quality=95 ! "
-               f"matroskamux ! filesink location={self.folder}/clip.mkv", input=b"".join(self.frames()))
+        write_frames(self.folder / "clip.mkv", self.frames(), (320, 240), "jpegenc quality=95")
         lines = self.alarms("clip.mkv", settings=["preset=outdoor"])
         self.assertEqual([line["event"] for line in lines], ["moves", "moved", "light", "scene"])
         self.assertEqual((lines[1]["x"], lines[1]["y"]), (-24, 0))
         self.report("clip.mkv")
         self.assertEqual(*(rounded(each, ("time", "event")) for each in (lines, self.events(*common.CAMERA_EVENTS))))
+
+
+class Small(InFolder):
+    """Tests the settings of docs/motion.md for an object of three pixels."""
+
+    def entered(self, settings):
+        return [line["event"] for line in self.alarms("a.mkv", settings=settings)].count("enter")
+
+    def test_an_object_of_three_pixels(self):
+        frames = []
+        for index in range(110):
+            picture = numpy.full((240, 320), 90, numpy.uint8)
+            picture[::16] += 20
+            if index >= 60:
+                picture[100, index - 40:index - 37] = 220
+            frames.append(picture)
+        write_frames(self.folder / "a.mkv", frames, (320, 240), "jpegenc quality=98")
+        page = " ".join((EXAMPLES.parent / "docs/motion.md").read_text(encoding="utf-8").split())
+        settings = re.search("an object of three pixels is found with `([^`]*)`", page)[1].split()
+        self.assertIn("open-radius=0", settings)
+        self.assertEqual(self.entered(settings), 1)
+        self.assertEqual(self.entered([each for each in settings if each != "open-radius=0"]), 0)
 
 
 if __name__ == "__main__":

@@ -102,8 +102,8 @@ class Keys(Folder):
 
     def test_a_key_is_of_path_size_time_and_settings(self):
         self.touch("1.avi", "2.avi")
-        os.utime("1.avi", ns=(5, 5))
-        os.utime("2.avi", ns=(5, 5))
+        for name in "1.avi", "2.avi":
+            os.utime(name, ns=(5, 5))
         first = self.key("1.avi", preset="outdoor")
         self.assertEqual(first, self.key("./1.avi", preset="outdoor"))
         self.assertNotEqual(first, self.key("2.avi", preset="outdoor"))
@@ -632,22 +632,22 @@ class CommandLine(Folder):
         bin = self.folder / "python"
         bin.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
         bin.chmod(0o755)
-        environment = {**os.environ, "PYTHON": str(bin), "SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_TASK_COUNT": "8",
-                       "SLURM_CPUS_PER_TASK": "4", "SLURM_SUBMIT_DIR": str(EXAMPLES.parent)}
         script = FOLDER / "slurm.sh"
         command = re.search(r"^#   sbatch --array=0-7 \S*/slurm\.sh (.*)$", script.read_text(), re.M)[1].split()
-        said = subprocess.run(["bash", str(script), *command], env=environment, stdout=subprocess.PIPE, text=True,
-                              check=True, timeout=LIMIT).stdout.splitlines()
-        self.assertEqual(said[0], str(PROGRAM))
+
+        def run(**slurm):
+            done = subprocess.run(["bash", str(script), *command], timeout=LIMIT, capture_output=True, text=True, env={
+                **os.environ, "PYTHON": str(bin), "SLURM_ARRAY_TASK_COUNT": "8", "SLURM_CPUS_PER_TASK": "4",
+                "SLURM_SUBMIT_DIR": str(EXAMPLES.parent), **slurm})
+            return done.returncode, done.stdout.splitlines()
+
+        status, said = run(SLURM_ARRAY_TASK_ID="2")
+        self.assertEqual((status, said[0]), (0, str(PROGRAM)))
         args = parse(said[1:])
         self.assertEqual((args.clips, args.out, args.shard, args.workers), (["@list.txt"], "FOLDER", (2, 8), 4))
         self.assertEqual(args.settings, {"preset": "outdoor"})
-        said = subprocess.run(["bash", str(script), *command], env={**environment, "SLURM_GPUS_ON_NODE": "1"},
-                              stdout=subprocess.PIPE, text=True, check=True, timeout=LIMIT).stdout.splitlines()
-        self.assertIsNone(parse(said[1:]).workers)
-        del environment["SLURM_ARRAY_TASK_ID"]
-        self.assertEqual(subprocess.run(["bash", str(script)], env=environment, capture_output=True,
-                                        timeout=LIMIT).returncode, 2)
+        self.assertIsNone(parse(run(SLURM_ARRAY_TASK_ID="2", SLURM_GPUS_ON_NODE="1")[1][1:]).workers)
+        self.assertEqual(run()[0], 2)
         try:
             import yaml
         except ImportError:

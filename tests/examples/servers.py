@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Servers on free ports of this machine, for tests."""
+"""Servers on free ports of this machine, for tests. As a program: an HTTP server that prints its port and the requested
+paths, and never answers."""
 import http.server
 import socket
 import socketserver
@@ -61,3 +62,14 @@ class HttpServer(Server):
                 pass
 
         super().__init__(Handler, **options)
+
+
+class SilentServer(HttpServer):
+    def answer(self, request):
+        print(request.path, flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    print(SilentServer().place.partition(":")[2], flush=True)
+    threading.Event().wait()

@@ -52,17 +52,33 @@ SHOWN = {
 }
 
 
-class FullDisk(programs.InFolder):
-    def message(self, code):
-        error = common.GLib.Error.new_literal(Gst.resource_error_quark(), "text", code)
-        return Gst.Message.new_error(Gst.Pipeline(), error, "")
+def linked_pads():
+    """A source pad and a sink pad that accepts anything. Both are active."""
+    source, sink = Gst.Pad.new("src", Gst.PadDirection.SRC), Gst.Pad.new("sink", Gst.PadDirection.SINK)
+    sink.set_chain_function_full(lambda *_: Gst.FlowReturn.OK, None)
+    source.link(sink)
+    for pad in sink, source:
+        pad.set_active(True)
+    return source, sink
 
+
+def formats():
+    """The formats that cudadiff accepts."""
+    found, = common.fields_of(Gst.ElementFactory.find("cudadiff").get_static_pad_templates()[0].get_caps(), "format")
+    return found
+
+
+class FullDisk(programs.InFolder):
     def test_an_element_that_cannot_write(self):
+        def message(code):
+            error = common.GLib.Error.new_literal(Gst.resource_error_quark(), "text", code)
+            return Gst.Message.new_error(Gst.Pipeline(), error, "")
+
         for code, text in ((Gst.ResourceError.NO_SPACE_LEFT, "No space left on device"),
                            (Gst.ResourceError.WRITE, "text")):
             with self.assertRaisesRegex(common.Failure, f"^cannot write to a/b: {text}$"):
-                common.check_disk(self.message(code), "a/b")
-        self.assertIsNone(common.check_disk(self.message(Gst.ResourceError.READ), "a/b"))
+                common.check_disk(message(code), "a/b")
+        self.assertIsNone(common.check_disk(message(Gst.ResourceError.READ), "a/b"))
 
     def test_a_report(self):
         """The message names the file or the folder, whichever is being written."""
@@ -103,11 +119,7 @@ class StoppedPads(unittest.TestCase):
     """A pad that is stopped loses its events. A frame that passes it at that moment has neither caps nor a time."""
 
     def test_frames_without_caps(self):
-        source, sink, shown = Gst.Pad.new("src", Gst.PadDirection.SRC), Gst.Pad.new("sink", Gst.PadDirection.SINK), []
-        sink.set_chain_function_full(lambda *_: Gst.FlowReturn.OK, None)
-        source.link(sink)
-        for pad in sink, source:
-            pad.set_active(True)
+        (source, _), shown = linked_pads(), []
         common.on_frames(source, lambda pad, buffer, caps: shown.append((pad, buffer.pts, caps.to_string())))
         segment = Gst.Segment()
         segment.init(Gst.Format.TIME)
@@ -366,11 +378,7 @@ class Pictures(programs.InFolder):
 
     def test_frames_are_sampled(self):
         """Ten frames a second of stream time, without frames that have no time or lie before the stream."""
-        source, sink = Gst.Pad.new("src", Gst.PadDirection.SRC), Gst.Pad.new("sink", Gst.PadDirection.SINK)
-        sink.set_chain_function_full(lambda *_: Gst.FlowReturn.OK, None)
-        source.link(sink)
-        for pad in sink, source:
-            pad.set_active(True)
+        source, _ = linked_pads()
         recorder, segment = recording.Recorder(self.folder), Gst.Segment()
         segment.init(Gst.Format.TIME)
         segment.start, segment.time = 2 * Gst.SECOND, Gst.SECOND // 5
@@ -389,18 +397,17 @@ class Pictures(programs.InFolder):
                 push(milliseconds)
         self.assertEqual([round(time, 3) for time, _ in recorder.open[0].masks], [0.2, 0.291, 0.4, 0.3, 0.4])
 
+    def white_box(self, form, x, y, w, h, width, height):
+        """A black frame with a white box."""
+        return next(common.samples(common.parse(
+            f"videotestsrc pattern=white num-buffers=1 ! video/x-raw,width={w},height={h} ! compositor name=mix "
+            f"background=black sink_0::xpos={x} sink_0::ypos={y} ! video/x-raw,width={width},height={height} ! "
+            f"videoconvert ! video/x-raw,format={form} ! appsink name=sink")))
+
     def test_parts_of_all_formats(self):
         """A part of a frame has the colours of its place, in each format that cudadiff accepts."""
-        formats, = common.fields_of(Gst.ElementFactory.find("cudadiff").get_static_pad_templates()[0].get_caps(),
-                                    "format")
-        for name in formats:
-            pipeline = common.parse(
-                "videotestsrc pattern=white num-buffers=1 ! video/x-raw,width=32,height=32 ! "
-                "compositor name=mix background=black "
-                "sink_0::xpos=64 sink_0::ypos=32 ! video/x-raw,width=130,height=98 ! videoconvert ! "
-                f"video/x-raw,format={name} ! "
-                "appsink name=sink")
-            sample = next(common.samples(pipeline))
+        for name in formats():
+            sample = self.white_box(name, 64, 32, 32, 32, 130, 98)
             with media.Camera(480) as camera:
                 inside = camera.shoot_planes(*pictures.cut(sample.get_buffer(), sample.get_caps(), (66, 33, 27, 30)))
                 outside = camera.shoot_planes(*pictures.cut(sample.get_buffer(), sample.get_caps(), (1, 70, 128, 28)))
@@ -409,22 +416,15 @@ class Pictures(programs.InFolder):
 
     def test_masks_of_all_formats(self):
         """A mask has the same cells in each format that cudadiff accepts."""
-        formats, = common.fields_of(Gst.ElementFactory.find("cudadiff").get_static_pad_templates()[0].get_caps(),
-                                    "format")
         pads = [Gst.ElementFactory.make("identity").get_static_pad("src") for _ in range(2)]
         tracker = pictures.Tracker(*pads, None, self.folder)
         with tracker:
             # A change that does not reach the middle of a cell does not count for it.
-            for name, width, height, less in [*((name, 128, 96, 0) for name in formats), ("GRAY8", 1280, 960, 4),
+            for name, width, height, less in [*((name, 128, 96, 0) for name in formats()), ("GRAY8", 1280, 960, 4),
                                               ("NV12", 64, 48, 0)]:
                 left, top = width // 2 + less, height // 3 + less
                 right, bottom = width * 3 // 4 - less, height * 2 // 3 - less
-                pipeline = common.parse(
-                    f"videotestsrc pattern=white num-buffers=1 ! video/x-raw,width={right - left},"
-                    f"height={bottom - top} ! compositor name=mix background=black sink_0::xpos={left} "
-                    f"sink_0::ypos={top} ! video/x-raw,width={width},height={height} ! videoconvert ! "
-                    f"video/x-raw,format={name} ! appsink name=sink")
-                sample = next(common.samples(pipeline))
+                sample = self.white_box(name, left, top, right - left, bottom - top, width, height)
                 mask = tracker.mask(sample.get_buffer(), sample.get_caps())
                 rows, columns = min(72, height), min(96, width)
                 expected = numpy.zeros((rows, columns), bool)

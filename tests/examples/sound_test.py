@@ -20,8 +20,13 @@ import stamp  # noqa: E402
 from clips_test import H264  # noqa: E402
 from common import Gst  # noqa: E402
 
-
+BYTES = H264 + " ! video/x-h264,stream-format=byte-stream"
+VP8, VP9 = (f"{encoder} deadline=1 keyframe-max-dist=25" for encoder in ("vp8enc", "vp9enc"))
+# The encoders of sound, and their caps.
+MP3, OPUS = ("lamemp3enc ! mpegaudioparse", "audio/mpeg,mpegversion=1"), ("opusenc", "audio/x-opus")
+VORBIS, MULAW, ALAW = (("vorbisenc", "audio/x-vorbis"), ("mulawenc", "audio/x-mulaw"), ("alawenc", "audio/x-alaw"))
 # AAC comes from voaacenc: two avenc_aac that start at the same time can loop forever (seen with libavcodec 59).
+AAC = "voaacenc ! aacparse", "audio/mpeg,mpegversion=4"
 # No stream can fill it while the muxer waits for another one.
 QUEUE = "queue max-size-buffers=0 max-size-bytes=0 max-size-time=0"
 
@@ -103,60 +108,47 @@ class Sound(clips_test.Clips):
 
     def test_sound_is_kept_in_step(self):
         for name, video, muxer, encoder, expected in (
-                ("a.mp4", H264, "mp4mux", "voaacenc ! aacparse", "audio/mpeg,mpegversion=4"),
-                ("b.mp4", H264, "mp4mux", "lamemp3enc ! mpegaudioparse", "audio/mpeg,mpegversion=1"),
-                ("c.mp4", H264, "mp4mux", "opusenc", "audio/x-opus"),
-                ("d.mkv", H264, "matroskamux", "voaacenc ! aacparse", "audio/mpeg,mpegversion=4"),
-                ("e.mkv", H264, "matroskamux", "opusenc", "audio/x-opus"),
-                ("f.mkv", H264, "matroskamux", "avenc_ac3", "audio/x-ac3"),
-                ("g.mov", H264, "qtmux", "voaacenc ! aacparse", "audio/mpeg,mpegversion=4"),
-                ("h.avi", H264 + " ! video/x-h264,stream-format=byte-stream", "avimux",
-                 "lamemp3enc ! mpegaudioparse", "audio/mpeg,mpegversion=1"),
-                ("i.webm", "vp8enc deadline=1 keyframe-max-dist=25", "webmmux", "vorbisenc", "audio/x-vorbis"),
-                ("j.webm", "vp8enc deadline=1 keyframe-max-dist=25", "webmmux", "opusenc", "audio/x-opus"),
-                ("k.mkv", "vp9enc deadline=1 keyframe-max-dist=25", "matroskamux", "vorbisenc", "audio/x-vorbis"),
+                ("a.mp4", H264, "mp4mux", *AAC), ("b.mp4", H264, "mp4mux", *MP3), ("c.mp4", H264, "mp4mux", *OPUS),
+                ("d.mkv", H264, "matroskamux", *AAC), ("e.mkv", H264, "matroskamux", *OPUS),
+                ("f.mkv", H264, "matroskamux", "avenc_ac3", "audio/x-ac3"), ("g.mov", H264, "qtmux", *AAC),
+                ("h.avi", BYTES, "avimux", *MP3), ("i.webm", VP8, "webmmux", *VORBIS),
+                ("j.webm", VP8, "webmmux", *OPUS), ("k.mkv", VP9, "matroskamux", *VORBIS),
                 ("l.mkv", "jpegenc", "matroskamux", "flacenc", "audio/x-flac"),
                 ("m.avi", "jpegenc", "avimux", "identity", "audio/x-raw"),
-                ("o.mov", H264, "qtmux", "identity", "audio/x-raw"),
-                ("p.mkv", H264, "matroskamux", "mulawenc", "audio/x-mulaw"),
-                ("q.mov", H264, "qtmux", "alawenc", "audio/x-alaw"),
-                ("r.avi", H264 + " ! video/x-h264,stream-format=byte-stream", "avimux", "alawenc", "audio/x-alaw"),
-                ("s.mkv", "vp8enc deadline=1 keyframe-max-dist=25", "matroskamux", "mulawenc", "audio/x-mulaw"),
+                ("o.mov", H264, "qtmux", "identity", "audio/x-raw"), ("p.mkv", H264, "matroskamux", *MULAW),
+                ("q.mov", H264, "qtmux", *ALAW), ("r.avi", BYTES, "avimux", *ALAW),
+                ("s.mkv", VP8, "matroskamux", *MULAW),
                 ("t.mkv", H264, "matroskamux", "audioconvert ! audio/x-raw,format=S24LE", "audio/x-raw"),
-                ("n.mkv", "x265enc key-int-max=25 option-string=log-level=none ! h265parse", "matroskamux",
-                 "voaacenc ! aacparse", "audio/mpeg,mpegversion=4")):
+                ("n.mkv", "x265enc key-int-max=25 option-string=log-level=none ! h265parse", "matroskamux", *AAC)):
             with self.subTest(name):
                 if not clips_test.has(encoder.split()[0], video.split()[0]):
                     self.skipTest(f"no {encoder.split()[0]}, or no {video.split()[0]}")
                 clip = make_with_sound(self.folder / name, video, muxer, encoder)
                 facts = clip_facts.facts_of(clip)
                 self.assertEqual((self.sounds(clip), clip_formats.left_out(facts)), ([expected], ""))
-                events = [clips_of_events.Event(4.5, 5.0), clips_of_events.Event(0.2, 1.5),
-                          clips_of_events.Event(7.0, 7.9)]
-                rows = clips_of_events.cut(clip, facts, events, self.folder / "clips", before=1, after=0.5)
+                rows = self.cut(clip, (4.5, 5.0), (0.2, 1.5), (7.0, 7.9))
                 self.assertEqual(len(rows), 3)
                 original = decoded(clip, "video"), ticks_of(clip)[0]
                 for row in rows:
                     self.assertEqual(self.sounds(self.folder / "clips" / row["file"]), [expected])
                     self.check_in_step(clip, *original, row)
 
-    def cut(self, clip, *events, before=1, after=0.5):
-        rows = clips_of_events.cut(clip, clip_facts.facts_of(clip), [clips_of_events.Event(*each) for each in events],
-                                   self.folder / "clips", before, after)
-        return [(str(self.folder / "clips" / row["file"]), row) for row in rows]
+    def files(self, clip, *events):
+        """The paths and the rows of the clips of events."""
+        return [(str(self.folder / "clips" / row["file"]), row) for row in self.cut(clip, *events)]
 
     @unittest.skipUnless(clips_test.has("opusenc", "voaacenc"), "no opusenc, or no voaacenc")
     def test_all_streams_of_sound_are_kept(self):
         clip = make_with_sound(self.folder / "a.mp4", H264, "mp4mux", "voaacenc ! aacparse", "opusenc",
                                "voaacenc ! aacparse")
-        ((cut, _),) = self.cut(clip, (4.5, 5))
+        ((cut, _),) = self.files(clip, (4.5, 5))
         self.assertEqual(sorted(self.sounds(cut)), ["audio/mpeg,mpegversion=4"] * 2 + ["audio/x-opus"])
 
     @unittest.skipUnless(clips_test.has("vorbisenc", "voaacenc"), "no vorbisenc, or no voaacenc")
     def test_sound_that_mp4_cannot_hold_makes_matroska(self):
         clip = make_with_sound(self.folder / "a.mkv", H264, "matroskamux", "vorbisenc",
                                "voaacenc ! aacparse", "alawenc")
-        ((cut, _),) = self.cut(clip, (4.5, 5))
+        ((cut, _),) = self.files(clip, (4.5, 5))
         self.assertEqual(sorted(self.sounds(cut)), ["audio/mpeg,mpegversion=4", "audio/x-alaw", "audio/x-vorbis"])
         self.assertTrue(cut.endswith(".mkv"), cut)
         out = self.report(f"--clip={clip}", "--clips", "--set=preset=custom", "--set=min-area=1")
@@ -167,7 +159,7 @@ class Sound(clips_test.Clips):
         for name, encoder, expected in (("a.mkv", "mulawenc", "audio/x-mulaw"), ("b.mp4", "opusenc", "audio/x-opus")):
             muxer = "mp4mux" if name == "b.mp4" else "matroskamux"
             clip = make_with_sound(self.folder / name, H264, muxer, encoder)
-            ((cut, row),) = self.cut(clip, (4.5, 5))
+            ((cut, row),) = self.files(clip, (4.5, 5))
             length, ticks = len(clips_test.times_of(cut)), ticks_of(cut)[0]
             stamp.burn(row, str(self.folder / "clips"), None)
             cut = self.folder / "clips" / row["file"]
@@ -185,7 +177,7 @@ class Sound(clips_test.Clips):
         turned = dataclasses.replace(facts, turned=True)
         self.assertEqual(clip_formats.left_out(turned), f"{said}; the clips lack the rotation of the file")
         self.assertEqual(clip_formats.sounds_of(facts), list(facts.sounds[:1]))
-        ((cut, _),) = self.cut(clip, (4.5, 5))
+        ((cut, _),) = self.files(clip, (4.5, 5))
         self.assertEqual(self.sounds(cut), ["audio/mpeg,mpegversion=4"])
 
     @unittest.skipUnless(clips_test.has("voaacenc"), "no voaacenc")
@@ -195,8 +187,7 @@ class Sound(clips_test.Clips):
         with unittest.mock.patch.object(clip_formats, "parser_of", return_value="identity error-after=5"):
             rows = clips_of_events.cut(clip, facts, events, self.folder / "clips")
         self.assertEqual([event.row for event in events], rows)
-        self.assertEqual(sorted(path.name for path in (self.folder / "clips").iterdir()),
-                         sorted([row["file"] for row in rows] + clips_test.LISTS))
+        self.assertEqual(self.names("clips"), sorted([row["file"] for row in rows] + clips_test.LISTS))
         for row in rows:
             cut = str(self.folder / "clips" / row["file"])
             self.assertEqual((self.sounds(cut), len(clips_test.times_of(cut))),
@@ -208,7 +199,7 @@ class Sound(clips_test.Clips):
         """The sound keeps its place. A cut without sound has no sound stream. A cut that begins before the sound or
         ends after it keeps the part with sound."""
         clip = make_with_sound(self.folder / "a.mp4", H264, "mp4mux", "voaacenc ! aacparse", begin=3, end=6)
-        cuts = self.cut(clip, (1.2, 1.5, 1), (3.2, 4.4, 2), (5.1, 6.5, 3), (7.5, 7.8, 4))
+        cuts = self.files(clip, (1.2, 1.5, 1), (3.2, 4.4, 2), (5.1, 6.5, 3), (7.5, 7.8, 4))
         self.assertEqual([len(self.sounds(cut)) for cut, _ in cuts], [0, 1, 1, 0])
         for (cut, row), (first, last) in zip(cuts[1:3], ((3, 5), (4, 6))):
             _, begin, end = ticks_of(cut)
@@ -221,7 +212,7 @@ class Sound(clips_test.Clips):
     def test_joined_motions_keep_their_sound(self):
         """If some motions have no sound, the joined file has none, and a sentence says so."""
         clip = make_with_sound(self.folder / "a.mp4", H264, "mp4mux", "voaacenc ! aacparse", end=6)
-        rows = [row for _, row in self.cut(clip, (1.2, 1.5), (4.2, 4.4), (7.5, 7.8))]
+        rows = self.cut(clip, (1.2, 1.5), (4.2, 4.4), (7.5, 7.8))
         name, remark = joined_clips.join(rows[:2], self.folder / "clips")
         joined = str(self.folder / "clips" / name)
         ticks, begin, end = ticks_of(joined)

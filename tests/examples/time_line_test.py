@@ -31,8 +31,23 @@ def segment(path, length=10.0, began=None, size=(64, 48)):
     return time_line.Segment(path, facts, "" if facts else "it is empty", clock_names.named(path))
 
 
+def written(test, *clocks):
+    """Files with these clock times in their names, which were written in this order."""
+    folder, files = pathlib.Path(test.enterContext(tempfile.TemporaryDirectory())), []
+    for number, clock in enumerate(clocks):
+        path = folder / f"{clock}.mp4"
+        path.touch()
+        os.utime(path, (1e9 + 10 * number,) * 2)
+        files.append(segment(str(path)))
+    return files
+
+
 def names(runs):
     return [[each.name for each in run] for run in runs]
+
+
+def sizes(runs):
+    return [len(run) for run in runs]
 
 
 class Names(unittest.TestCase):
@@ -78,12 +93,12 @@ class Lines(unittest.TestCase):
         """Files that touch are one recording, in any order. After a long hole another recording begins."""
         files = [segment(f"/r/2024-01-31_{clock}.mp4") for clock in
                  ("13-05-20", "13-05-00", "13-05-10", "15-00-00", "17-10-00", "17-10-11", "20-00-00", "23-00-00")]
-        self.assertEqual([len(run) for run in time_line.recordings(files)], [4, 2, 1, 1])
-        self.assertEqual([len(run) for run in time_line.recordings(files, "all")], [8])
-        self.assertEqual([len(run) for run in time_line.recordings(files, "none")], [1] * 8)
+        self.assertEqual(sizes(time_line.recordings(files)), [4, 2, 1, 1])
+        self.assertEqual(sizes(time_line.recordings(files, "all")), [8])
+        self.assertEqual(sizes(time_line.recordings(files, "none")), [1] * 8)
         self.assertEqual(time_line.recordings([], "all"), [])
         short = [segment(f"/r/2024-01-31_13-05-0{second}.mp4", 1.0) for second in (0, 2, 4)]  # with holes of a second
-        self.assertEqual([len(run) for run in time_line.recordings(short)], [1, 1, 1])
+        self.assertEqual(sizes(time_line.recordings(short)), [1, 1, 1])
 
     def test_clocks_of_containers(self):
         """These clocks are used if all files have one and no name has one, unless all files were made at the same
@@ -96,22 +111,16 @@ class Lines(unittest.TestCase):
         self.assertEqual(names(time_line.recordings(files(10))), [["c.mp4", "a.mp4", "b.mp4"]])
         for wrong in files(1), files(0), files(60), [*files(10)[:2], segment("/r/d.mp4")], [
                 *files(10)[:1], *files(10, size=(32, 24))[1:2]]:
-            self.assertEqual([len(run) for run in time_line.recordings(wrong)], [1] * len(wrong))
+            self.assertEqual(sizes(time_line.recordings(wrong)), [1] * len(wrong))
 
     def test_the_clock_is_set_back(self):
         """The order in which the files were written decides, whatever the order of the arguments."""
-        clocks = "13-00-00", "13-00-10", "13-00-20", "12-59-45", "12-59-55", "13-00-05", "13-00-15"
-        with tempfile.TemporaryDirectory() as folder:
-            files = []
-            for number, clock in enumerate(clocks):
-                path = pathlib.Path(folder, f"2024-01-31_{clock}.mp4")
-                path.touch()
-                os.utime(path, (1e9 + 10 * number,) * 2)
-                files.append(segment(str(path)))
-            right = [each.name for each in files]
-            for seed in range(5):
-                random.Random(seed).shuffle(files)
-                self.assertEqual([each.name for each in time_line.ordered(files)], right)
+        files = written(self, *(f"2024-01-31_{clock}" for clock in (
+            "13-00-00", "13-00-10", "13-00-20", "12-59-45", "12-59-55", "13-00-05", "13-00-15")))
+        right = [each.name for each in files]
+        for seed in range(5):
+            random.Random(seed).shuffle(files)
+            self.assertEqual([each.name for each in time_line.ordered(files)], right)
         line = time_line.TimeLine(time_line.ordered(files))
         for number, each in enumerate(sorted(files, key=lambda one: right.index(one.name))):
             self.assertEqual(line.place(each), 10 * number)
@@ -134,21 +143,14 @@ class Lines(unittest.TestCase):
         self.assertEqual(line.set_back, [])
 
     def test_summer_time(self):
-        begin = datetime.datetime(2024, 3, 31, 0, 59, 50, tzinfo=UTC)  # it begins
-        for begin in begin, datetime.datetime(2024, 10, 27, 0, 59, 50, tzinfo=UTC):
-            with tempfile.TemporaryDirectory() as folder:
-                files = []
-                for number in range(3):
-                    local = (begin + datetime.timedelta(seconds=10 * number)).astimezone()
-                    path = pathlib.Path(folder, f"{local:%Y-%m-%d_%H-%M-%S}.mp4")
-                    path.touch()
-                    os.utime(path, (begin.timestamp() + 10 * number,) * 2)
-                    files.append(segment(str(path)))
-                right = [each.name for each in files]
-                (run,) = time_line.recordings(files[::-1])
-                self.assertEqual([each.name for each in run], right)
-                self.assertEqual([each.clock for each in run],
-                                 [begin + datetime.timedelta(seconds=10 * number) for number in range(3)])
+        """It begins, and it ends."""
+        for month, day in (3, 31), (10, 27):
+            begin = datetime.datetime(2024, month, day, 0, 59, 50, tzinfo=UTC)
+            clocks = [begin + datetime.timedelta(seconds=second) for second in (0, 10, 20)]
+            files = written(self, *(f"{clock.astimezone():%Y-%m-%d_%H-%M-%S}" for clock in clocks))
+            (run,) = time_line.recordings(files[::-1])
+            self.assertEqual([(each.name, each.clock) for each in run],
+                             [(each.name, clock) for each, clock in zip(files, clocks)])
 
     def test_files_that_cannot_be_read(self):
         clocks = "13-00-00", "13-00-10", "13-00-20", "13-00-30"
@@ -179,9 +181,8 @@ class Seams(unittest.TestCase):
         clips = [types.SimpleNamespace(key=str(i), name=f"c{i}", uri=f"file:///r/2024-01-31_13-00-{step * i:02}.mp4")
                  for i in range(len(results))]
         found = seams.find(clips, lambda clip: results[int(clip.key)])
-        return [found.apply(clip, kind, result.get(kind, ())) for clip, result in zip(clips, results)
-                for kind in ("objects",) if result] if "objects" in results[0] else [
-            found.apply(clip, "events", result["events"]) for clip, result in zip(clips, results)]
+        kind = "objects" if "objects" in results[0] else "events"
+        return [found.apply(clip, kind, result[kind]) for clip, result in zip(clips, results)]
 
     @staticmethod
     def result(*visits, height=100):
@@ -201,18 +202,18 @@ class Seams(unittest.TestCase):
     def test_a_visit_through_three_files(self):
         rows = self.find(self.result((7, 9.9, self.A, self.A, None)), self.result((0.5, 9.9, self.B, self.B, None)),
                          self.result((0.2, 3, self.A, self.A, None)))
-        self.assertEqual(([len(each) for each in rows], rows[0][0]["left"], rows[0][0]["until_clip"]),
+        self.assertEqual((sizes(rows), rows[0][0]["left"], rows[0][0]["until_clip"]),
                          ([1, 0, 0], 23, "c2"))
 
     def test_what_does_not_go_on(self):
         last = 7, 9.9, self.A, self.A, None
         for first in ((0.5, 4, self.FAR, self.FAR, None), (5, 9, self.A, self.A, None), (0.5, 4, None, self.A, None),
                       (0.5, 4, self.A, self.A, "door")):
-            self.assertEqual([len(each) for each in self.find(self.result(last), self.result(first))], [1, 1], first)
+            self.assertEqual(sizes(self.find(self.result(last), self.result(first))), [1, 1], first)
         first = 0.5, 4, self.A, self.A, None
         early = 2, 7, self.A, self.A, None
-        self.assertEqual([len(each) for each in self.find(self.result(early), self.result(first))], [1, 1])
-        self.assertEqual([len(each) for each in self.find(self.result(last), self.result(first), step=13)], [1, 1])
+        self.assertEqual(sizes(self.find(self.result(early), self.result(first))), [1, 1])
+        self.assertEqual(sizes(self.find(self.result(last), self.result(first), step=13)), [1, 1])
 
     def test_two_and_fragments(self):
         """Each object continues as the nearest one. Another fragment of the object belongs to it."""
@@ -227,7 +228,7 @@ class Seams(unittest.TestCase):
         double = [2 * value for value in self.B]
         rows = self.find(self.result((7, 9.9, self.A, self.A, None)),
                          self.result((0.5, 4, double, double, None), height=200))
-        self.assertEqual([len(each) for each in rows], [1, 0])
+        self.assertEqual(sizes(rows), [1, 0])
 
     def test_motions(self):
         def result(*motions):
@@ -243,7 +244,7 @@ class Seams(unittest.TestCase):
         failed = {"status": "failed", "objects": []}
         rows = self.find(self.result((7, 9.9, self.A, self.A, None)), failed,
                          self.result((0.5, 4, self.A, self.A, None)))
-        self.assertEqual([len(each) for each in rows], [1, 0, 1])
+        self.assertEqual(sizes(rows), [1, 0, 1])
 
 
 if __name__ == "__main__":

@@ -50,12 +50,8 @@ def stored(picture, turn):
 
 def make(path, turn, muxer="mp4mux"):
     """Writes a clip with the orientation in its header."""
-    frames = [numpy.ascontiguousarray(stored(shown(index), turn)) for index in range(FRAMES)]
-    height, width = frames[0].shape
-    grey = bytes([128]) * (width * height // 2)
-    programs.launch(f"fdsrc ! rawvideoparse format=i420 width={width} height={height} framerate=25/1 ! "
-                    f"openh264enc bitrate=2000000 ! h264parse ! {muxer} ! filesink location={path}",
-                    input=b"".join(frame.tobytes() + grey for frame in frames))
+    frames = [stored(shown(index), turn) for index in range(FRAMES)]
+    programs.write_frames(path, frames, frames[0].shape[::-1], "openh264enc bitrate=2000000 ! h264parse", muxer)
     data = bytearray(path.read_bytes())
     place = data.index(b"tkhd") + 4 + 40  # the matrix in version 0
     one = 1 << 16

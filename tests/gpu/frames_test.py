@@ -61,11 +61,7 @@ CONTEXT = frames.context()
 SHARES_STREAMS = gst.version >= (1, 24)
 SINK = "appsink name=sink sync=false enable-last-sample=false max-buffers=2"
 CUDA = "video/x-raw(memory:CUDAMemory)"
-LATE = int(
-    torch.cuda.get_device_properties(0).clock_rate * 20
-    if hasattr(torch.cuda.get_device_properties(0), "clock_rate")
-    else 36e6
-)
+LATE = int(20 * getattr(torch.cuda.get_device_properties(0), "clock_rate", 1.8e6))  # clocks in 20 ms
 
 
 @contextlib.contextmanager
@@ -131,9 +127,7 @@ def output_of(buffers, format, elements="cudagaussian backend=cuda"):
     """Pushes CUDA buffers (transfer full) through elements. Returns the bytes of the pictures in system memory."""
     with gst.pipeline(
         f'appsrc name=source format=time caps="{caps_of(format, "(memory:CUDAMemory)")}" ! {elements} ! '
-        f"video/x-raw,format={format} ! appsink name=sink sync=false",
-        CONTEXT,
-    ) as pipeline:
+        f"video/x-raw,format={format} ! appsink name=sink sync=false", CONTEXT) as pipeline:
         for buffer in buffers:
             pipeline.push(buffer)
         pipeline.end()
@@ -156,9 +150,8 @@ class Addresses(Case):
                 frame = frames.Frame(sample.buffer, sample.caps, device="cuda:0")
                 self.assertEqual([plane.shape for plane in frame.planes],
                                  [(HEIGHT, WIDTH), (HEIGHT // 2, WIDTH // 2, 2)])
-                self.assertGreaterEqual(
-                    frame.planes[1].address, frame.planes[0].address + frame.planes[0].strides[0] * HEIGHT
-                )
+                self.assertGreaterEqual(frame.planes[1].address,
+                                        frame.planes[0].address + frame.planes[0].strides[0] * HEIGHT)
                 for plane in frame.planes:
                     by_torch, by_cupy, by_interface = (torch.from_dlpack(plane), cupy.from_dlpack(plane),
                                                        cupy.asarray(plane))
@@ -178,8 +171,7 @@ class Addresses(Case):
         count = 0
         chain = f'filesrc location="{clips[0]}" ! qtdemux ! h264parse ! nvh264dec ! cudagaussian backend=cuda'
         with gst.pipeline(f"{chain} ! {CUDA},format=NV12 ! {SINK}", CONTEXT) as device, gst.pipeline(
-            f"{chain} ! video/x-raw,format=NV12 ! {SINK}", CONTEXT
-        ) as host:
+            f"{chain} ! video/x-raw,format=NV12 ! {SINK}", CONTEXT) as host:
             for sample, expected in zip(device.samples(), host.samples()):
                 frame = frames.Frame(sample.buffer, sample.caps)
                 system = frames.Frame(expected.buffer, expected.caps)
@@ -218,9 +210,8 @@ class Addresses(Case):
         maker = frames.BufferMaker("RGBA", WIDTH, HEIGHT)
         with Pictures(1, "RGBA") as pictures:
             for index, sample in pictures:
-                array = jax.dlpack.from_dlpack(
-                    cupy.ascontiguousarray(cupy.from_dlpack(frames.Frame(sample.buffer, sample.caps)))
-                )
+                frame = frames.Frame(sample.buffer, sample.caps)
+                array = jax.dlpack.from_dlpack(cupy.ascontiguousarray(cupy.from_dlpack(frame)))
                 self.whole(array, value_of(index))
                 made = maker(array, pts=0, duration=time_of(1))
         self.assertEqual([set(data) for data in output_of([made], "RGBA")], [{value_of(0)}])
@@ -311,9 +302,7 @@ class Order(Case):
         results = []
 
         def work(plane, value):
-            results.append(
-                bool((cupy.from_dlpack(plane) == value).all()) and bool((torch.from_dlpack(plane) == value).all())
-            )
+            results.append(all(bool((take(plane) == value).all()) for take in (cupy.from_dlpack, torch.from_dlpack)))
 
         with Pictures(8) as pictures:
             for index, sample in pictures:
@@ -410,10 +399,7 @@ class Making(Case):
             maker, stream = frames.BufferMaker("RGBA", WIDTH, HEIGHT), new_stream()
             with gst.pipeline(
                 f'appsrc name=source format=time caps="{maker.caps}" ! cudagaussian backend=cuda ! '
-                'video/x-raw,format=RGBA ! '
-                "appsink name=sink sync=false",
-                CONTEXT,
-            ) as pipeline:
+                "video/x-raw,format=RGBA ! appsink name=sink sync=false", CONTEXT) as pipeline:
                 for index in range(60):
                     with torch.cuda.stream(stream), cupy.cuda.ExternalStream(stream.cuda_stream):
                         if index % 10 == 0:
@@ -498,14 +484,10 @@ class Lifetimes(Case):
         maker = frames.BufferMaker("RGBA", WIDTH, HEIGHT)
         with gst.pipeline(
             "videotestsrc pattern=black num-buffers=10000 ! video/x-raw,format=NV12,width=64,height=64 ! "
-            f"cudagaussian backend=cuda ! {CUDA} ! {SINK}",
-            CONTEXT,
+            f"cudagaussian backend=cuda ! {CUDA} ! {SINK}", CONTEXT
         ) as source, gst.pipeline(
             f'appsrc name=source format=time block=true max-bytes=1048576 caps="{maker.caps}" ! '
-            f"cudagaussian backend=cuda ! {CUDA} ! "
-            "fakesink sync=false",
-            CONTEXT,
-        ) as sink:
+            f"cudagaussian backend=cuda ! {CUDA} ! fakesink sync=false", CONTEXT) as sink:
             for count, sample in enumerate(source.samples()):
                 with frames.Frame(sample.buffer, sample.caps) as frame:
                     tensor, array = torch.from_dlpack(frame.planes[0]), cupy.asarray(frame.planes[1])
@@ -543,9 +525,7 @@ class Results(Case):
             "videotestsrc pattern=ball num-buffers=5 ! video/x-raw,format=NV12,width=320,height=240 ! "
             "cudagaussian backend=cuda ! "
             "cudaintegral backend=cuda layout=padded squared=true ! cudahistogram backend=cuda add-meta=true ! "
-            f"{CUDA} ! {SINK}",
-            CONTEXT,
-        ) as pipeline:
+            f"{CUDA} ! {SINK}", CONTEXT) as pipeline:
             count = 0
             for sample in pipeline.samples():
                 luma = cupy.from_dlpack(frames.Frame(sample.buffer, sample.caps).planes[0])
@@ -589,10 +569,8 @@ class Protocol(Case):
 
 
 if __name__ == "__main__":
-    print(
-        f"# GStreamer {'.'.join(map(str, gst.version))}, PyTorch {torch.__version__}, CuPy {cupy.__version__}, "
-        f"{torch.cuda.get_device_name()}"
-    )
+    print(f"# GStreamer {'.'.join(map(str, gst.version))}, PyTorch {torch.__version__}, CuPy {cupy.__version__}, "
+          f"{torch.cuda.get_device_name()}")
     result = unittest.main(verbosity=2, exit=False).result
     failed = len(result.failures) + len(result.errors)
     print(f"{result.testsRun - failed - len(result.skipped)} passed, {failed} failed, {len(result.skipped)} skipped",

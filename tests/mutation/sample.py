@@ -37,18 +37,13 @@ class Mutant:
         return f'{self.file}:{self.line}\n  - {self.before.strip()}\n  + {self.after.strip() or "(nothing)"}'
 
 
-def install(folder):
-    """Installs universalmutator from PyPI in a folder, unless it is there. Its rules need only the standard library."""
-    if (folder / f'{PACKAGE.replace("==", "-")}.dist-info').exists():
-        return
-    subprocess.run([sys.executable, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps',
-                    '--upgrade', '--target', str(folder), PACKAGE], check=True)
-
-
 def generator(folder):
-    """universalmutator's module, possibly from this folder; None if it is not installed."""
+    """universalmutator's module, which is installed from PyPI into this folder unless it is there; None if this is
+    impossible. Its rules need only the standard library."""
+    if not (folder / f'{PACKAGE.replace("==", "-")}.dist-info').exists():
+        subprocess.run([sys.executable, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps',
+                        '--upgrade', '--target', str(folder), PACKAGE])
     sys.path.append(str(folder))
-    importlib.invalidate_caches()
     try:
         return importlib.import_module('universalmutator.mutator')
     except ImportError:

@@ -6,12 +6,12 @@ import dataclasses
 import hashlib
 import json
 import os
+import pickle
 import re
 import resource
 import shutil
 import signal
 import subprocess
-import threading
 from pathlib import Path
 
 LARGE = 4  # seconds of processor time: a gst-check program that needs more is divided into its cases
@@ -48,28 +48,21 @@ def execute(unit, cpu_limit=1800, wall_limit=3600, environment=None, keep_output
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     full = {**os.environ, **NO_COUNTERS, 'CUDAVISION_TEST_ROUNDS': '1',
             'CK_TIMEOUT_MULTIPLIER': '10', **unit.environment, **(environment or {})}
-    late = threading.Event()
     process = subprocess.Popen(unit.command, env=full, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE if keep_output else subprocess.DEVNULL,
                                stderr=subprocess.STDOUT, preexec_fn=limits, start_new_session=True)
-
-    def end():
-        late.set()
-        os.killpg(process.pid, signal.SIGKILL)
-    timer = threading.Timer(wall_limit, end)
-    timer.start()
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before, late, output = resource.getrusage(resource.RUSAGE_CHILDREN), False, b''
     try:
-        output = process.communicate()[0]
+        output = process.communicate(timeout=wall_limit)[0]
+    except subprocess.TimeoutExpired:
+        late = True
     finally:
-        timer.cancel()
         if process.poll() is None:
-            end()
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Result(process.returncode, used, (output or b'').decode(errors='replace'),
-                  late.is_set() or used >= cpu_limit)
+    return Result(process.returncode, used, (output or b'').decode(errors='replace'), late or used >= cpu_limit)
 
 
 def programs(build, suites, skip):
@@ -108,6 +101,16 @@ def cases_of(unit, said):
                                   environment={**unit.environment, 'CK_RUN_CASE': case})
 
 
+def load(path, default):
+    return pickle.loads(path.read_bytes()) if path.exists() else default
+
+
+def save(path, data):
+    part = path.with_suffix('.part')
+    part.write_bytes(pickle.dumps(data))
+    os.replace(part, path)
+
+
 def build_needs(build, units):
     failed = build.ninja(*sorted({output for unit in units for need in unit.needs for output in build.outputs[need]}))
     if failed:
@@ -119,20 +122,13 @@ class Coverage:
 
     def __init__(self, build, folders):
         self.build, self.folders = build, folders
-        self.path = build.scratch / 'coverage.json'
-        kept = json.loads(self.path.read_text()) if self.path.exists() else {}
-        self.stamp = kept.get('stamp', {})  # program, or part of it: the state of its sources
-        self.units = {name: Unit(**fields) for name, fields in kept.get('units', {}).items()}
-        self.lines = kept.get('lines', {})  # unit: {file: its executed lines}
-        # file: the lines that have code
-        self.known = {file: set(lines) for file, lines in kept.get('known', {}).items()}
+        self.path = build.scratch / 'coverage.pickle'
+        # The state of the sources of a program, or of a part of it; units by name; the executed lines of each unit
+        # ({file: lines}); the lines of each file that have code.
+        self.stamp, self.units, self.lines, self.known = load(self.path, ({}, {}, {}, {}))
 
     def save(self):
-        part = self.path.with_suffix('.part')
-        part.write_text(json.dumps(
-            {'stamp': self.stamp, 'units': {name: dataclasses.asdict(unit) for name, unit in self.units.items()},
-             'lines': self.lines, 'known': {file: sorted(lines) for file, lines in self.known.items()}}))
-        os.replace(part, self.path)
+        save(self.path, (self.stamp, self.units, self.lines, self.known))
 
     def state(self, unit):
         """A state that changes with the sources of the code and of the unit's program."""
@@ -233,8 +229,8 @@ class Trials:
 
     def __init__(self, build, coverage):
         self.build, self.coverage = build, coverage
-        self.path = build.scratch / 'times.json'
-        self.kept = json.loads(self.path.read_text()) if self.path.exists() else {}  # unit: [state, seconds, passes]
+        self.path = build.scratch / 'times.pickle'
+        self.kept = load(self.path, {})  # unit: [state, seconds, passes]
         self.units = {}
 
     def measure(self, say):
@@ -245,9 +241,7 @@ class Trials:
             if self.kept.get(unit.name, [None])[0] != state or not self.kept[unit.name][2]:
                 result = execute(unit)
                 self.kept[unit.name] = [state, round(result.seconds, 2), result.status == 0]
-                part = self.path.with_suffix('.part')
-                part.write_text(json.dumps(self.kept))
-                os.replace(part, self.path)
+                save(self.path, self.kept)
                 say(f'{unit.name}: {result.seconds:.1f} s' + (', left out: it fails' if result.status else ''))
             _, unit.seconds, unit.passes = self.kept[unit.name]
             if unit.passes:

@@ -18,13 +18,9 @@ FAILED = re.compile(
     r"FAILED: ([^,]+), seed (\d+), frame \d+, action \d+ .*: frame \d+ is wrong: the fault that was put in")
 
 
-def soak(*arguments):
-    done = subprocess.run([SOAK, "--patience", "20", *map(str, arguments)], capture_output=True, text=True, check=False)
-    if done.returncode == 77:
-        print(done.stdout)
-        sys.stdout.flush()
-        os._exit(77)
-    return done
+def soak(*arguments, **environment):
+    return subprocess.run([SOAK, "--patience", "20", *map(str, arguments)], capture_output=True, text=True,
+                          env={**os.environ, **environment})
 
 
 def actions(journal, pipeline):
@@ -37,9 +33,8 @@ def actions(journal, pipeline):
 
 class JournalTest(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.journal = pathlib.Path(self.folder.name) / "run.journal"
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.journal = self.folder / "run.journal"
 
     def test_a_fault_is_found_again_from_the_journal(self):
         first = soak("--backend", "cpu", "--pipelines", 4, "--seed", 5, "--actions", 60, "--fault", "seek", "--journal",
@@ -49,8 +44,7 @@ class JournalTest(unittest.TestCase):
         self.assertEqual({name for name, _ in found}, {"chain", "queues", "difference", "blend"}, first.stdout)
         self.assertIn(str(self.journal), first.stdout)
         # The twins contain no elements of this plugin, so they do not have the fault.
-        self.assertEqual(len(re.findall(r"^pipeline \d, \w+ without our elements: does not fail$", first.stdout, re.M)),
-                         4, first.stdout)
+        self.assertEqual(len(re.findall("without our elements: does not fail$", first.stdout, re.M)), 4, first.stdout)
         text = self.journal.read_text()
         for mark in ("> seek ", "# flushing seek to frame ", "= PLAYING", "! frame "):
             self.assertIn("\t" + mark, text)
@@ -76,35 +70,28 @@ class JournalTest(unittest.TestCase):
         with self.subTest("a fault that GStreamer's elements have, too"):
             twin = soak("--replay", self.journal, "--twin", "--fault", "seek")
             self.assertEqual(twin.returncode, 1)
-            self.assertEqual(len(re.findall(r"^pipeline \d, \w+ without our elements: also fails: frame", twin.stdout,
-                                            re.M)), 4, twin.stdout)
-
-    def test_the_journal_goes_when_nothing_failed(self):
-        done = soak("--backend", "cpu", "--pipelines", 1, "--actions", 3, "--journal", self.journal)
-        self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertFalse(self.journal.exists())
+            self.assertEqual(twin.stdout.count(" without our elements: also fails: frame"), 4, twin.stdout)
 
     def test_a_run_that_is_skipped_leaves_no_journal(self):
-        without_plugin = {**os.environ, "GST_PLUGIN_PATH_1_0": "", "GST_REGISTRY": f"{self.folder.name}/registry"}
-        done = subprocess.run([SOAK, "--backend", "cpu", "--journal", self.journal], capture_output=True, text=True,
-                              check=False, env=without_plugin)
+        done = soak("--backend", "cpu", "--journal", self.journal, GST_PLUGIN_PATH_1_0="",
+                    GST_REGISTRY=f"{self.folder}/registry")
         self.assertEqual(done.returncode, 77, done.stdout + done.stderr)
         self.assertFalse(self.journal.exists())
 
     def test_run_sh_keeps_the_journal_of_a_failure_beside_its_log(self):
-        bundle = pathlib.Path(self.folder.name) / "bundle"
+        bundle = self.folder / "bundle"
         (bundle / "tests/soak").mkdir(parents=True)
         shutil.copy(RUN_SH, bundle)
         (bundle / "VERSION").write_text("1")
         (bundle / "tests/soak/soak").symlink_to(SOAK)
         (bundle / "plugin").symlink_to(os.environ["GST_PLUGIN_PATH_1_0"])
-        (bundle / "gst").symlink_to(subprocess.run(["pkg-config", "--variable=pluginsdir", "gstreamer-1.0"], check=True,
-                                                   capture_output=True, text=True).stdout.strip())
+        (bundle / "gst").symlink_to(subprocess.check_output(["pkg-config", "--variable=pluginsdir", "gstreamer-1.0"],
+                                                            text=True).strip())
         logs = bundle / "the logs"
 
         def run(arguments):
             # These arguments replace the arguments of run.sh.
-            return subprocess.run([bundle / "run.sh", "soak"], capture_output=True, text=True, check=False, env={
+            return subprocess.run([bundle / "run.sh", "soak"], capture_output=True, text=True, env={
                 **os.environ, "OUT": str(logs),
                 "SOAK_ARGS": f"--backend cpu --pipelines 1 --patience 20 --actions 30 {arguments}"})
 
@@ -144,4 +131,7 @@ class JournalTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if (run := soak("--backend", "cpu", "--pipelines", 1, "--actions", 1)).returncode == 77:
+        print(run.stdout)
+        sys.exit(77)
     unittest.main()

@@ -91,9 +91,8 @@ class Broker:
 
     def __init__(self, folder, *lines):
         self.port, self.file = free_port(), folder / "mosquitto.conf"
-        self.file.write_text(
-            "\n".join([f"listener {self.port} 127.0.0.1", *(lines or ["allow_anonymous true"]), "user root", ""])
-        )
+        self.file.write_text("\n".join([f"listener {self.port} 127.0.0.1", *(lines or ["allow_anonymous true"]),
+                                        "user root", ""]))
         self.start()
 
     def start(self):
@@ -168,8 +167,7 @@ class Service:
         file = folder / "cameras.toml"
         file.write_text(
             f"[metrics]\nport = {self.port}\n[reconnect]\nfirst = 0.2\nmost = 1\ntimeout = {timeout}\n{tables}",
-            encoding="utf-8",
-        )
+            encoding="utf-8")
         with open(self.log_file, "ab") as log:
             self.process = subprocess.Popen([*prefix, PROGRAM, "--verbose", file], stderr=log, stdout=log,
                                             env={**os.environ, **(environment or {})})
@@ -188,15 +186,10 @@ class Service:
             text = self.text_of_metrics()
         except OSError:
             return collections.defaultdict(float)
-        return collections.defaultdict(
-            float,
-            {
-                (sample.name.removeprefix("cudavision_"), *sample.labels.values()): sample.value
-                for family in text_string_to_metric_families(text)
-                for sample in family.samples
-                if sample.name.startswith("cudavision_")
-            },
-        )
+        samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples
+                   if sample.name.startswith("cudavision_"))
+        return collections.defaultdict(float, {
+            (sample.name.removeprefix("cudavision_"), *sample.labels.values()): sample.value for sample in samples})
 
     def wait_metric(self, *key, least=1):
         wait_for(f"{key} is {least} or more", lambda: self.metrics()[key] >= least)

@@ -32,19 +32,11 @@ track-hold = 0.3
 class Mqtt(Case):
     def check_discovery(self, found):
         """Checks that the keys required by Home Assistant exist, and that entities refer to existing topics."""
-        entities = {
-            topic: json.loads(payload) for topic, payload in found.last.items() if topic.startswith("homeassistant/")
-        }
-        self.assertEqual(
-            {
-                f"homeassistant/{name}/config"
-                for name in ("binary_sensor/cudavision/door_motion", "binary_sensor/cudavision/door_zone_left_side",
-                             "binary_sensor/cudavision/door_zone_right", "binary_sensor/cudavision/door_connection",
-                             "sensor/cudavision/door_objects", "sensor/cudavision/door_problem",
-                             "image/cudavision/door_snapshot")
-            },
-            set(entities),
-        )
+        entities = {topic: json.loads(payload) for topic, payload in found.last.items()
+                    if topic.startswith("homeassistant/")}
+        self.assertEqual({f"homeassistant/{kind}/cudavision/door_{name}/config" for kind, names in {
+            "binary_sensor": ("motion", "zone_left_side", "zone_right", "connection"),
+            "sensor": ("objects", "problem"), "image": ("snapshot",)}.items() for name in names}, set(entities))
         self.assertEqual(len(entities), len({entity["unique_id"] for entity in entities.values()}))
         for topic, entity in entities.items():
             component = topic.split("/")[1]
@@ -56,13 +48,10 @@ class Mqtt(Case):
             for place in entity["availability"]:
                 self.assertIn(found.last[place["topic"]].decode(),
                               (place["payload_available"], place["payload_not_available"]))
-            allowed = {
-                "binary_sensor": {None, "motion", "occupancy", "connectivity"},
-                "sensor": {None},
-                "image": {None},
-            }[component]
-            self.assertIn(entity.get("device_class"), allowed)
-            if component == "binary_sensor":
+            if component != "binary_sensor":
+                self.assertNotIn("device_class", entity)
+            else:
+                self.assertIn(entity.get("device_class"), {None, "motion", "occupancy", "connectivity"})
                 self.assertIn(found.last[state].decode(),
                               (entity.get("payload_on", "ON"), entity.get("payload_off", "OFF")))
 
@@ -79,9 +68,8 @@ class Mqtt(Case):
         begin = events[names.index("begin")]
         self.assertGreater(begin["regions"][0]["width"], 0)
         self.assertTrue(1 <= begin["time"] < 4, begin)  # the ball is there; a busy machine skips frames
-        visits = [
-            (event["event"], event["id"], event["zone"]) for event in events if event["event"] in ("enter", "leave")
-        ]
+        visits = [(event["event"], event["id"], event["zone"]) for event in events
+                  if event["event"] in ("enter", "leave")]
         self.assertEqual({"left side", "right"}, {zone for _, _, zone in visits})
         entered, left = ({visit[1:] for visit in visits if visit[0] == name} for name in ("enter", "leave"))
         self.assertEqual(entered, left)
@@ -101,12 +89,8 @@ class Mqtt(Case):
         # A stop ends motion and visits, and is not a failure.
         wait_for("motion", lambda: found.last["cudavision/door/motion"] == b"ON")
         self.assertEqual(0, service.stop(signal.SIGINT))
-        for topic, payload in {
-            "status": b"offline",
-            "door/status": b"offline",
-            "door/motion": b"OFF",
-            "door/objects": b"0",
-        }.items():
+        for topic, payload in (("status", b"offline"), ("door/status", b"offline"), ("door/motion", b"OFF"),
+                               ("door/objects", b"0")):
             found.expect(f"cudavision/{topic}", payload)
         for name, other in (("begin", "end"), ("enter", "leave")):
             counts = [sum(event["event"] == each for event in found.events("door")) for each in (name, other)]
@@ -114,11 +98,8 @@ class Mqtt(Case):
         # A late subscriber finds the states.
         late = self.subscriber(broker)
         late.expect("cudavision/status", b"offline")
-        wait_for(
-            "the retained states",
-            lambda: late.last
-            == {topic: payload for topic, payload in found.last.items() if not topic.endswith("/event")},
-        )
+        states = {topic: payload for topic, payload in found.last.items() if not topic.endswith("/event")}
+        wait_for("the retained states", lambda: late.last == states)
         self.assertTrue(all(retained for _, _, retained in late.messages))
 
     def test_last_will(self):

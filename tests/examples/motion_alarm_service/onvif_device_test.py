@@ -28,14 +28,8 @@ class Messages(unittest.TestCase):
     def test_seconds(self):
         now = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.timezone.utc)
         for text, expected in {
-            "PT60S": 60,
-            "PT1M": 60,
-            "PT0S": 0,
-            "P1DT1H1M1.5S": 90061.5,
-            "2026-05-01T12:01:00Z": 60,
-            "2026-05-01T14:01:00+02:00": 60,
-            "2026-05-01T12:01:00": 60,
-            "2026-05-01T11:00:00.000Z": -3600,
+            "PT60S": 60, "PT1M": 60, "PT0S": 0, "P1DT1H1M1.5S": 90061.5, "2026-05-01T12:01:00": 60,
+            "2026-05-01T12:01:00Z": 60, "2026-05-01T14:01:00+02:00": 60, "2026-05-01T11:00:00.000Z": -3600,
         }.items():
             self.assertEqual(expected, onvif_messages.seconds_of(text, now), text)
         for text in ("", "P", "PT", "P1", "-PT5S", "PT1X", "1M", "60", "PTS", "P1Y", "PT9999999S", "soon", "PT१S"):
@@ -44,16 +38,10 @@ class Messages(unittest.TestCase):
 
     def test_filters(self):
         for text, expected in {
-            None: True,
-            "tns1:RuleEngine/CellMotionDetector/Motion": True,
-            "x:RuleEngine//.": True,
-            "tns1:RuleEngine/CellMotionDetector//.": True,
-            "tns1:RuleEngine/tns1:CellMotionDetector/tns1:Motion": True,
-            "tns1:VideoSource//.|tns1:RuleEngine//.": True,
-            "tns1:VideoSource//. | tns1:Device//.": False,
-            "tns1:RuleEngine/CellMotionDetector": False,
-            "tns1:Rule//.": False,
-            "tns1:VideoSource/MotionAlarm": False,
+            None: True, "tns1:RuleEngine/CellMotionDetector/Motion": True, "x:RuleEngine//.": True,
+            "tns1:RuleEngine/CellMotionDetector//.": True, "tns1:VideoSource//.|tns1:RuleEngine//.": True,
+            "tns1:RuleEngine/tns1:CellMotionDetector/tns1:Motion": True, "tns1:VideoSource//. | tns1:Device//.": False,
+            "tns1:RuleEngine/CellMotionDetector": False, "tns1:Rule//.": False, "tns1:VideoSource/MotionAlarm": False,
         }.items():
             request = onvif_messages.etree.Element("Filter")
             if text is not None:
@@ -64,14 +52,9 @@ class Messages(unittest.TestCase):
 @unittest.skipUnless(onvif_device, MISSING)
 class Device(unittest.TestCase):
     def setUp(self):
-        camera = types.SimpleNamespace(
-            name="door",
-            sink=None,
-            motion=False,
-            settings=types.SimpleNamespace(title="Door", uri=f"rtsp://me:{SECRET}@host/x?a=1#every=2"),
-        )
-        self.camera = camera
-        self.device = onvif_device.Device(types.SimpleNamespace(username="me", password=PASSWORD), camera)
+        settings = types.SimpleNamespace(title="Door", uri=f"rtsp://me:{SECRET}@host/x?a=1#every=2")
+        self.camera = types.SimpleNamespace(name="door", sink=None, motion=False, settings=settings)
+        self.device = onvif_device.Device(types.SimpleNamespace(username="me", password=PASSWORD), self.camera)
 
     def ask(self, content, path="/onvif/device_service"):
         status, _, answer = self.device.answer(content, "http://host:1", path)
@@ -137,24 +120,19 @@ class Device(unittest.TestCase):
         doctype = '<!DOCTYPE s [<!ENTITY x SYSTEM "file:///etc/hostname">]>'
         right = envelope(GET_TIME).decode()
         for content, status in {
-            b"": 400,
-            b"no XML": 400,
-            b"<a/>": 500,  # no version of SOAP
+            b"": 400, b"no XML": 400, b"<a/>": 500,  # no version of SOAP
             right[:-5].encode(): 400,
             f"<!DOCTYPE s [{bomb}]>{right}".replace("<s:Body>", "<s:Body>&e9;").encode(): 400,
             f"<!DOCTYPE s [{bomb}]>{right}".replace("<s:Body>", "<s:Body a='&e9;'>").encode(): 400,
             f"{doctype}{right.replace('<GetS', '&x;<GetS')}".encode(): 400,
             f"<!DOCTYPE s>{right}".encode(): 400,
             f'<?xml version="1.0" encoding="UTF-16"?>{doctype}{right}'.encode("utf-16"): 400,
-            envelope(deep): 400,
-            envelope(""): 400,
-            envelope("text"): 400,
+            envelope(deep): 400, envelope(""): 400, envelope("text"): 400,
             envelope(GET_TIME, "<s:Header><x s:mustUnderstand='1'/></s:Header>"): 500,
             envelope(GET_TIME, "<s:Header/><s:Header/>"): 400,
             envelope(GET_TIME, namespace="urn:other"): 500,
             right.replace("</s:Envelope>", "<s:Body/></s:Envelope>").encode(): 400,
-            bytes(range(256)): 400,
-            b"\xff\xfe" + b"<" * 1001: 400,
+            bytes(range(256)): 400, b"\xff\xfe" + b"<" * 1001: 400,
         }.items():
             found, answer = self.ask(content)
             self.assertEqual(status, found, (content[:200], answer))
@@ -172,12 +150,9 @@ class Device(unittest.TestCase):
 
     def test_addressing(self):
         action = f"{EVENTS}/EventPortType/GetEventProperties"
-        header = token().replace(
-            "</s:Header>",
-            '<a:Action xmlns:a="http://www.w3.org/2005/08/addressing" s:mustUnderstand="1">'
-            f'{action}Request</a:Action><a:MessageID xmlns:a="http://www.w3.org/2005/08/addressing">urn:7</a:MessageID>'
-            "</s:Header>",
-        )
+        space = 'xmlns:a="http://www.w3.org/2005/08/addressing"'
+        header = token().replace("</s:Header>", f'<a:Action {space} s:mustUnderstand="1">{action}Request</a:Action>'
+                                 f"<a:MessageID {space}>urn:7</a:MessageID></s:Header>")
         answer = self.ask(envelope(f'<GetEventProperties xmlns="{EVENTS}"/>', header))[1]
         self.assertIn(f"{action}Response<", answer)
         self.assertRegex(answer, "RelatesTo[^>]*>urn:7<")
@@ -186,12 +161,8 @@ class Device(unittest.TestCase):
         self.assertRegex(answer, "RelatesTo[^>]*>urn:7<")
 
     def test_titles(self):
-        for title, expected in {
-            "Door {root} <&": "Door {root} &lt;&amp;",
-            "Tür\x01\n\ufffe": "Tür",
-            "x" * 100: "x" * 64,
-            "{": "{",
-        }.items():
+        for title, expected in {"Door {root} <&": "Door {root} &lt;&amp;", "Tür\x01\n\ufffe": "Tür",
+                                "x" * 100: "x" * 64, "{": "{"}.items():
             self.camera.settings.title = title
             status, answer = self.call(GET_PROFILES)
             self.assertEqual(200, status, answer)
@@ -202,12 +173,10 @@ class Device(unittest.TestCase):
         for uri, expected in {
             self.camera.settings.uri: ">rtsp://host/x?a=1<",
             f"http://me:#{SECRET}%@@[::1]:8/y#certificate=any": ">http://[::1]:8/y<",
-            f"http://a#b:{SECRET}@host/y": "the address of this camera and its password cannot be told apart",
-            f"rtsp://host:554/a@{SECRET}": "the address of this camera and its password cannot be told apart",
+            **dict.fromkeys((f"http://a#b:{SECRET}@host/y", f"rtsp://host:554/a@{SECRET}"),
+                            "the address of this camera and its password cannot be told apart"),
             "rtsp://host/": ">rtsp://host/<",
-            "test": "has no address on the network",
-            "/dev/video0": "has no address on the network",
-            "/clips/a.mp4": "has no address on the network",
+            **dict.fromkeys(("test", "/dev/video0", "/clips/a.mp4"), "has no address on the network"),
         }.items():
             self.camera.settings.uri = uri
             answer = self.call(ask % "door")[1]

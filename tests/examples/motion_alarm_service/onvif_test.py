@@ -27,8 +27,7 @@ class Onvif(Case):
         self.ports = [free_port() for _ in uris]
         tables = f"[onvif]\nusername = 'me'\npassword = '''{PASSWORD}'''\n" + "".join(
             f"[camera.c{port}]\ntitle = 'Camera <&'\nuri = '{uri}'\nonvif = {port}\n"
-            for uri, port in zip(uris, self.ports)
-        )
+            for uri, port in zip(uris, self.ports))
         service = self.service(tables, prefix=[sys.executable])
         wait_for("it listens", lambda: listens(self.ports[-1]))
         return service
@@ -180,8 +179,7 @@ class Onvif(Case):
         with taken_port() as port:
             service = self.service(
                 f"[onvif]\nusername = 'me'\npassword = '''{PASSWORD}'''\n[camera.a]\nuri = 'test'\nonvif = {port}\n",
-                prefix=[sys.executable],
-            )
+                prefix=[sys.executable])
             self.assertEqual(1, service.process.wait(HANGS))
             self.assertIn(f"cannot listen on 127.0.0.1:{port}: Address already in use", service.log)
 

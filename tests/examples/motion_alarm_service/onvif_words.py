@@ -26,12 +26,10 @@ def token(user="me", password=PASSWORD, late=0.0, nonce=None, text=False, decoy=
     created = created.strftime("%Y-%m-%dT%H:%M:%SZ")
     digest = base64.b64encode(hashlib.sha1(nonce + created.encode() + password.encode()).digest()).decode()
     kind, word = ("Text", password.replace("&", "&amp;").replace("<", "&lt;")) if text else ("Digest", digest)
-    return (
-        f'<s:Header><w:Security xmlns:w="{WSSE}" s:mustUnderstand="1">{decoy}<w:UsernameToken>'
-        f'<w:Username>{user}</w:Username><w:Password Type="{PROFILE}#Password{kind}">{word}</w:Password>'
-        f'<w:Nonce>{base64.b64encode(nonce).decode()}</w:Nonce><u:Created xmlns:u="{WSU}">{created}</u:Created>'
-        "</w:UsernameToken></w:Security></s:Header>"
-    )
+    return (f'<s:Header><w:Security xmlns:w="{WSSE}" s:mustUnderstand="1">{decoy}<w:UsernameToken>'
+            f'<w:Username>{user}</w:Username><w:Password Type="{PROFILE}#Password{kind}">{word}</w:Password>'
+            f'<w:Nonce>{base64.b64encode(nonce).decode()}</w:Nonce><u:Created xmlns:u="{WSU}">{created}</u:Created>'
+            "</w:UsernameToken></w:Security></s:Header>")
 
 
 def envelope(body, header="", namespace=SOAP_12):

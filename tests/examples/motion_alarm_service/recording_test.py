@@ -34,22 +34,23 @@ def slices_of(frame):
     return slices
 
 
+def samples_of(file, decoder):
+    return common.samples(common.parse(f"{decoder} name=clip ! appsink name=sink sync=false",
+                                       clip={"uri": pathlib.Path(file).as_uri()}))
+
+
 def frames_of(file, codec):
     """Hashes of the encoded frames of a file, in order."""
     caps = "video/x-h264,stream-format=avc" if codec == "video/x-h264" else codec
-    pipeline = common.parse(f"uridecodebin name=clip caps={caps} expose-all-streams=false ! "
-                            "appsink name=sink sync=false",
-                            clip={"uri": pathlib.Path(file).as_uri()})
-    buffers = [sample.get_buffer() for sample in common.samples(pipeline)]
+    buffers = [sample.get_buffer()
+               for sample in samples_of(file, f"uridecodebin caps={caps} expose-all-streams=false")]
     frames = [buffer.extract_dup(0, buffer.get_size()) for buffer in buffers]
     return [hashlib.sha256(slices_of(frame) if codec == "video/x-h264" else frame).hexdigest() for frame in frames]
 
 
 def pictures_of(file):
     """The number of decoded frames."""
-    pipeline = common.parse(f"{common.DECODER} name=clip ! appsink name=sink sync=false",
-                            clip={"uri": pathlib.Path(file).as_uri()})
-    return sum(1 for _ in common.samples(pipeline))
+    return len(list(samples_of(file, common.DECODER)))
 
 
 class Frame:
@@ -159,8 +160,9 @@ class Units(Case):
             self.assertIsNotNone(each.clip)
 
     def record(self, frames, events, **settings):
-        """Records 10 frames a second with key frames every 2 s. `events`: number of a frame → function that is called
-        with the recorder after this frame. Returns the clips and the times of their frames. All are finished."""
+        """Records 10 frames a second with key frames every 2 s. `events`: number of a frame → what follows it: `begin`
+        or `end`, the visit and its time in seconds, or a function that is called with the recorder. Returns the clips
+        and the times of their frames. All are finished."""
         settings, done = config.Recording(folder=str(self.folder), before=3, after=4, **settings), threading.Event()
         with mock.patch.object(recorder.Clip, "run", lambda clip: done.wait()):
             each = recorder.Recorder("door", settings)
@@ -170,7 +172,11 @@ class Units(Case):
                 if number % 20:
                     buffer.set_flags(Gst.BufferFlags.DELTA_UNIT)
                 each.take(buffer, Gst.Caps("image/jpeg,width=8,height=8"))
-                events.get(number, lambda _: None)(each)
+                event = events.get(number)
+                if callable(event):
+                    event(each)
+                elif event:
+                    getattr(each, event[0])(event[1], event[2] * Gst.SECOND)
             clips = [[clip.waiting.get() for _ in range(clip.waiting.qsize())] for clip in each.clips]
             done.set()
         self.assertTrue(all(clip[-1] is None for clip in clips))
@@ -180,17 +186,10 @@ class Units(Case):
         return [number / 10 for number in range(first, end)]
 
     def test_which_frames_are_in_which_clip(self):
-        """Motion begins at 20 s and lasts until 38 s. Clips have at most 10 s."""
-
-        def begin(each):
-            each.note("begin", "begin")
-            each.begin("motion", 20 * Gst.SECOND)
-
-        def end(each):
-            each.note("end", "end")
-            each.end("motion", 38 * Gst.SECOND)
-
-        clips, times = self.record(500, {205: begin, 400: end}, longest=10)  # the decoder takes a while
+        """Motion begins at 20 s and lasts until 38 s. Clips have at most 10 s. The decoder takes a while."""
+        clips, times = self.record(500, {
+            204: lambda each: each.note("begin", "begin"), 205: ("begin", "motion", 20),
+            399: lambda each: each.note("end", "end"), 400: ("end", "motion", 38)}, longest=10)
         self.assertEqual([self.tenths(160, 260), self.tenths(260, 360), self.tenths(360, 420)], times)
         self.assertEqual([[{"begin": "begin", "end": None}]] * 2 + [[{"begin": "begin", "end": "end"}]],
                          [clip.motions for clip in clips])
@@ -199,49 +198,28 @@ class Units(Case):
         """Visits that overlap, or follow each other within the tail, are one clip. A visit that ends after another one,
         but was seen for the last time before it, does not shorten the tail."""
         clips, times = self.record(900, {
-            205: lambda each: each.begin(1, 20 * Gst.SECOND),
-            230: lambda each: each.begin(2, 23 * Gst.SECOND),
-            250: lambda each: each.end(1, 24 * Gst.SECOND),
-            320: lambda each: each.end(2, 31 * Gst.SECOND),  # the tail lasts until 35 s
-            345: lambda each: each.begin(3, 34 * Gst.SECOND),
-            350: lambda each: each.begin(4, 35 * Gst.SECOND),
-            400: lambda each: each.end(3, 40 * Gst.SECOND),
-            420: lambda each: each.end(4, 38 * Gst.SECOND),
-            700: lambda each: each.begin(5, 70 * Gst.SECOND),
-            800: lambda each: each.end(5, 72 * Gst.SECOND),  # reported after its tail
-        })
+            205: ("begin", 1, 20), 230: ("begin", 2, 23), 250: ("end", 1, 24),
+            320: ("end", 2, 31),  # the tail lasts until 35 s
+            345: ("begin", 3, 34), 350: ("begin", 4, 35), 400: ("end", 3, 40), 420: ("end", 4, 38),
+            700: ("begin", 5, 70), 800: ("end", 5, 72)})  # reported after its tail
         self.assertEqual([self.tenths(160, 440), self.tenths(660, 801)], times)
 
     def test_a_camera_that_is_lost_ends_its_visits(self):
         """Neither a visit that did not end nor an earlier tail extends the clip of the next attempt."""
         clips, times = self.record(300, {
-            100: lambda each: each.begin(1, 10 * Gst.SECOND),
-            110: lambda each: each.begin(2, 11 * Gst.SECOND),
+            100: ("begin", 1, 10), 110: ("begin", 2, 11),
             120: lambda each: (each.end(1, 100 * Gst.SECOND), each.close()),
-            200: lambda each: each.begin(3, 20 * Gst.SECOND),
-            210: lambda each: each.end(3, 21 * Gst.SECOND),
-        })
+            200: ("begin", 3, 20), 210: ("end", 3, 21)})
         self.assertEqual([self.tenths(60, 121), self.tenths(160, 250)], times)
 
     def test_visits_while_clips_fail(self):
         """The recorder waits before it begins another clip, even if more objects enter. The next clip has the rest of
         the visits."""
-
-        def fail(each):
-            each.not_written(each.clip, "the disk is full")
-
-        def recover(each):
-            each.again = 0
-
         with self.assertLogs("motion-alarm", "ERROR"):
             clips, times = self.record(400, {
-                100: lambda each: each.begin(1, 10 * Gst.SECOND),
-                110: fail,
-                120: lambda each: each.begin(2, 12 * Gst.SECOND),
-                130: lambda each: each.end(1, 13 * Gst.SECOND),
-                150: recover,
-                200: lambda each: each.end(2, 19 * Gst.SECOND),
-            })
+                100: ("begin", 1, 10), 110: lambda each: each.not_written(each.clip, "the disk is full"),
+                120: ("begin", 2, 12), 130: ("end", 1, 13), 150: lambda each: setattr(each, "again", 0),
+                200: ("end", 2, 19)})
         self.assertEqual([self.tenths(60, 111), self.tenths(160, 230)], times)
 
     def test_motions_in_clips_of_visits(self):
@@ -252,14 +230,9 @@ class Units(Case):
                   380: ("begin", "k"), 390: ("end", "l")}
         clips, _ = self.record(500, {
             **{number: lambda each, event=event: each.note(*event) for number, event in events.items()},
-            100: lambda each: each.begin(1, 10 * Gst.SECOND),
-            120: lambda each: each.end(1, 12 * Gst.SECOND),
-            300: lambda each: each.begin(2, 30 * Gst.SECOND),
-            310: lambda each: each.end(2, 31 * Gst.SECOND),
+            100: ("begin", 1, 10), 120: ("end", 1, 12), 300: ("begin", 2, 30), 310: ("end", 2, 31),
             395: lambda each: self.assertEqual([{"begin": "k", "end": "l"}], each.motions),
-            400: lambda each: each.begin(3, 40 * Gst.SECOND),
-            410: lambda each: each.end(3, 41 * Gst.SECOND),
-        })
+            400: ("begin", 3, 40), 410: ("end", 3, 41)})
         self.assertEqual([[{"begin": "c", "end": "d"}, {"begin": "e", "end": None}], [{"begin": "g", "end": None}], []],
                          [clip.motions for clip in clips])
 
@@ -341,7 +314,8 @@ gap = 0.5
         wait_for("two clips", lambda: len(self.rows()) >= 2)
         self.assertEqual(0, service.stop())
         frames, row = frames_of(file, codec), self.rows()[0]
-        recorded = frames_of(self.clips / "door" / row["file"], codec)
+        clip = self.clips / "door" / row["file"]
+        recorded = frames_of(clip, codec)
         # Black frames are all equal.
         only = next(index for index, each in enumerate(recorded) if frames.count(each) == 1)
         first = frames.index(recorded[only]) - only
@@ -352,10 +326,10 @@ gap = 0.5
         self.assertGreaterEqual(first + len(recorded), 60)
         self.assertTrue(row["complete"])
         self.assertAlmostEqual(row["seconds"], (len(recorded) - 1) / 15, delta=0.01)
-        self.assertEqual(row["bytes"], (self.clips / "door" / row["file"]).stat().st_size)
+        self.assertEqual(row["bytes"], clip.stat().st_size)
         self.assertLess(row["motions"][0]["begin"], row["motions"][0]["end"])
         self.assertRegex(row["file"], r"^door_\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[+-]\d{4}\.(mp4|mkv)$")
-        self.assertEqual(len(recorded), pictures_of(self.clips / "door" / row["file"]))
+        self.assertEqual(len(recorded), pictures_of(clip))
         events = [event for event in found.events("door") if event["event"] == "clip"]
         self.assertEqual((row["file"], "door"), (events[0]["file"], events[0]["camera"]))
         wait_for("the last clip",
@@ -381,14 +355,13 @@ gap = 0.5
         door.kill()
         wait_for("the first clip", self.rows)
         row = self.rows()[0]
+        file = self.clips / "door" / row["file"]
         self.assertTrue(row["complete"])
         self.assertIsNotNone(row["motions"][0]["end"])
         # The clip has all frames from the first one on: each JPEG is a key frame, and motion began less than five
         # seconds later.
-        self.assertEqual(pictures_of(self.clips / "door" / row["file"]),
-                         len(frames_of(self.clips / "door" / row["file"], "image/jpeg")))
-        self.assertGreaterEqual(pictures_of(self.clips / "door" / row["file"]),
-                                service.metrics()["camera_frames_total", "door"])
+        self.assertEqual(pictures_of(file), len(frames_of(file, "image/jpeg")))
+        self.assertGreaterEqual(pictures_of(file), service.metrics()["camera_frames_total", "door"])
         door.start()
         wait_for("motion again", lambda: service.metrics()["camera_motion", "door"])
         self.assertEqual(0, service.stop())  # this finishes the second clip

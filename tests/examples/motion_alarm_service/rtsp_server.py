@@ -21,8 +21,7 @@ factory = GstRtspServer.RTSPMediaFactory(shared=True)
 factory.set_launch(
     f"( videotestsrc is-live=true pattern=ball background-color={color} "
     "! video/x-raw,format=I420,width=320,height=240,framerate=10/1 "
-    "! jpegenc ! rtpjpegpay name=pay0 )"
-)
+    "! jpegenc ! rtpjpegpay name=pay0 )")
 permissions = GstRtspServer.RTSPPermissions()
 for name in ("access", "construct"):
     permissions.add_permission_for_role("user", f"media.factory.{name}", True)

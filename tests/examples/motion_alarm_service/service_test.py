@@ -73,8 +73,7 @@ class Units(unittest.TestCase):
     def sample(self, width, height, seconds):
         pipeline = common.parse(
             f"videotestsrc num-buffers=1 timestamp-offset={seconds * common.Gst.SECOND} "
-            f"! video/x-raw,format=NV12,width={width},height={height} ! appsink name=sink sync=false"
-        )
+            f"! video/x-raw,format=NV12,width={width},height={height} ! appsink name=sink sync=false")
         (found,) = common.samples(pipeline)
         return found
 
@@ -183,28 +182,33 @@ class Units(unittest.TestCase):
         few.join(HANGS)
         self.assertFalse(few.is_alive() or few.up)
 
-    def play(self, told_to, settings, boxes, waits=True):
-        """Plays frames of 320×240 through a camera with these settings: a dark frame, then one for each bright box
-        (None: no box). With `waits`, each frame is sent after the camera has counted the previous one. Returns the
-        camera, which continues."""
-        door, pushed = start_camera(self, "appsrc name=source is-live=true format=time "
-                                    "caps=video/x-raw,format=GRAY8,width=320,height=240,framerate=25/1", told_to,
-                                    cudadiff={"reference": "first", **settings})
-        for number, box in enumerate([None, *boxes], 1):
-            rows = [bytearray(320) for _ in range(240)]
-            for row in rows[box[1] : box[1] + box[3]] if box else ():
-                row[box[0] : box[0] + box[2]] = b"\xc8" * box[2]
-            frame = common.Gst.Buffer.new_wrapped(b"".join(rows))
-            frame.pts = number * common.Gst.SECOND // 25
+    def push(self, told_to, pictures, size, rate, waits=True, cudadiff=(), **settings):
+        """Plays pictures (GRAY8) through a camera with these settings. With `waits`, each frame is sent after the
+        camera has counted the previous one. Returns the camera, which continues."""
+        door, pushed = start_camera(self, "appsrc name=source is-live=true format=time caps=video/x-raw,format=GRAY8,"
+                                    f"width={size[0]},height={size[1]},framerate={rate}/1", told_to,
+                                    cudadiff={"reference": "first", **dict(cudadiff)}, **settings)
+        for number, picture in enumerate(pictures, 1):
+            frame = common.Gst.Buffer.new_wrapped(picture)
+            frame.pts = number * common.Gst.SECOND // rate
             pushed.emit("push-buffer", frame)
             if waits:
                 wait_for("the frame", lambda: door.frames == number)
         return door
 
+    def play(self, told_to, settings, boxes, waits=True):
+        """Plays frames of 320×240: a dark frame, then one for each bright box (None: no box)."""
+        pictures = []
+        for box in [None, *boxes]:
+            rows = [bytearray(320) for _ in range(240)]
+            for row in rows[box[1] : box[1] + box[3]] if box else ():
+                row[box[0] : box[0] + box[2]] = b"\xc8" * box[2]
+            pictures.append(b"".join(rows))
+        return self.push(told_to, pictures, (320, 240), 25, waits, settings)
+
     def test_motion_of_the_first_frames_comes_after_online(self):
         """Motion begins before the frames are counted."""
         told = []
-
         told_to = listener(event=lambda door, line: told.append((line["event"], door.up)),
                            state=lambda door: told.append(("state", door.up)))
         self.play(told_to, {}, [(100, 100, 64, 64)] * 2, waits=False)
@@ -225,39 +229,17 @@ class Units(unittest.TestCase):
         self.assertEqual((19, 0), (door.frames, door.reconnects))
         self.assertTrue(all(line["time"] <= told[-1]["time"] for line in told))
 
-    def watched(self, pictures, **settings):
-        """Plays pictures of 160×120, each for ten frames in two seconds, through a camera that watches. Returns the
-        camera and what it told: pairs of the event and its state."""
-        told = []
-        told_to = listener(event=lambda door, line: told.append((line["event"], line.get("state"))))
-        door, pushed = start_camera(self, "appsrc name=source is-live=true format=time "
-                                    "caps=video/x-raw,format=GRAY8,width=160,height=120,framerate=5/1", told_to,
-                                    cudadiff={"reference": "first"}, watch=True, **settings)
-        for number in range(10 * len(pictures)):
-            frame = common.Gst.Buffer.new_wrapped(pictures[number // 10](number))
-            frame.pts = number * common.Gst.SECOND // 5
-            pushed.emit("push-buffer", frame)
-            wait_for("the frame", lambda: door.frames == number + 1)
-        return door, told
-
     def test_conditions_of_the_picture(self):
-        noise = random.Random(1)
+        """Each kind of picture is shown for ten frames in two seconds."""
+        noise, told = random.Random(1), []
         texture = bytes(noise.randrange(60, 200) for _ in range(160 * 120))
-
-        def normal(number):
-            return bytes(value + (number + at) % 2 for at, value in enumerate(texture))
-
-        def dark(number):
-            return bytes([4 + number % 2]) * (160 * 120)
-
-        def covered(number):
-            return bytes([120 + number % 2]) * (160 * 120)
-
-        def frozen(_):
-            return texture
-
-        door, told = self.watched([normal, dark, normal, covered, normal, frozen],
-                                  cudahistogram={"watch-time": 1})
+        kinds = {"normal": lambda number: bytes(value + (number + at) % 2 for at, value in enumerate(texture)),
+                 "dark": lambda number: bytes([4 + number % 2]) * (160 * 120),
+                 "covered": lambda number: bytes([120 + number % 2]) * (160 * 120), "frozen": lambda _: texture}
+        shown = "normal", "dark", "normal", "covered", "normal", "frozen"
+        door = self.push(listener(event=lambda door, line: told.append((line["event"], line.get("state")))),
+                         (kinds[shown[number // 10]](number) for number in range(10 * len(shown))), (160, 120), 5,
+                         watch=True, cudahistogram={"watch-time": 1})
         wait_for("the last condition", lambda: ("frozen", "begin") in told)
         self.assertEqual([("dark", "begin"), ("dark", "end"), ("covered", "begin"), ("covered", "end"),
                           ("frozen", "begin")], [each for each in told if each[0] in config.CONDITIONS])
@@ -353,19 +335,10 @@ class Units(unittest.TestCase):
         door = config.Camera(uri="test", key="door", cudadiff={"zones": "way in: 0,0 1,1 2,0; a/b: 0,0 1,1 2,0"})
         self.assertEqual(["way in", "a/b"], door.zones)
         state = collections.namedtuple("State", "name up trouble motion objects settings occupied")(
-            "door", True, "", False, 2, door, lambda zone: zone == "a/b"
-        )
-        self.assertEqual(
-            {
-                "home/x/door/status": "online",
-                "home/x/door/problem": "none",
-                "home/x/door/motion": "OFF",
-                "home/x/door/objects": "2",
-                "home/x/door/zone/way_in": "OFF",
-                "home/x/door/zone/a_b": "ON",
-            },
-            discovery.states("home/x", state),
-        )
+            "door", True, "", False, 2, door, lambda zone: zone == "a/b")
+        self.assertEqual({"home/x/door/status": "online", "home/x/door/problem": "none", "home/x/door/motion": "OFF",
+                          "home/x/door/objects": "2", "home/x/door/zone/way_in": "OFF", "home/x/door/zone/a_b": "ON"},
+                         discovery.states("home/x", state))
         self.assertIn("homeassistant/binary_sensor/home_2f_x/door_zone_a_b/config",
                       discovery.discovery("homeassistant", "home/x", [state]))
 
@@ -406,9 +379,10 @@ class CommandLine(Case):
         door = '[camera.door]\nuri = "test"\n'
         rtsp = f'[camera.door]\nuri = "rtsp://me:{SECRET}@127.0.0.1:9/x"\n'
         yard = "[camera.door.cudadiff]\nzones = 'yard: 0.0,0.0 1.0,1.0 0.0,1.0'\n"
+        diff, watch = f"{door}[camera.door.cudadiff]\n", f"{door}watch = true\n[camera.door.cudahistogram]\n"
+        folder = "[recording]\nfolder = '/tmp'"
         for text, expected in {
-            "": "names no camera",
-            "[camera": "is not TOML",
+            "": "names no camera", "[camera": "is not TOML",
             f"{door}[mqqt]": "there is no table [mqqt]",
             f"{door}name = 1":
                 "[camera.door] has no key name; it may have uri, title, wall, recording, watch, fps, onvif, source, "
@@ -427,27 +401,21 @@ class CommandLine(Case):
             f'[camera.door]\nuri = "rtsp://me:${{NO_SUCH}}@{SECRET}"':
                 "uri in [camera.door] needs the environment variable NO_SUCH,",
             f'[camera.door]\nuri = "rtsp://me:{SECRET}$@x"': "uri in [camera.door] has a $ that does not begin ${NAME}",
-            f"{door}[camera.door.cudadiff]\ngap = 'x'": "cudadiff has no such property or value: gap=x",
-            f"{door}[camera.door.cudadiff]\nno-such = true": "cudadiff has no such property or value: no-such=true",
-            f"{door}[camera.door.cudadiff]\nzones = 'a b: 0,0 1,1 2,0; a_b: 0,0 1,1 2,0'":
-                "two zones whose names differ only in",
-            f"{door}[camera.door.cudadiff]\nzones = 'a: 1,1'":
-                "[camera.door.cudadiff]: zones has a (1,1), which is not a polygon",
-            f"{door}[camera.door.cudadiff]\nzones = '1,1'":
-                '[camera.door.cudadiff]: zones is "1,1": it must be polygons with names',
-            f"{door}[camera.door.cudadiff]\nzones = 'a: 0,0 321,9 9,9'": "leaves the frame of 320×240 at 321,9",
+            f"{diff}gap = 'x'": "cudadiff has no such property or value: gap=x",
+            f"{diff}no-such = true": "cudadiff has no such property or value: no-such=true",
+            f"{diff}zones = 'a b: 0,0 1,1 2,0; a_b: 0,0 1,1 2,0'": "two zones whose names differ only in",
+            f"{diff}zones = 'a: 1,1'": "[camera.door.cudadiff]: zones has a (1,1), which is not a polygon",
+            f"{diff}zones = '1,1'": '[camera.door.cudadiff]: zones is "1,1": it must be polygons with names',
+            f"{diff}zones = 'a: 0,0 321,9 9,9'": "leaves the frame of 320×240 at 321,9",
             f"{rtsp}[camera.door.cudadiff]\nzones = 'a: 0,0 99999,9 9,9'":
                 "which leaves every frame: pixels are 0 to 16384",
-            f"{door}[camera.door.cudadiff]\nlines = 'a: 5,5'":
-                "[camera.door.cudadiff]: lines has a (5,5), which is not a line",
-            f"{door}[camera.door.cudadiff]\nmask-regions = 'x'":
-                '[camera.door.cudadiff]: mask-regions is "x": it must be',
-            f"{door}[camera.door.cudadiff]\ngap = -1": "[camera.door.cudadiff]: gap is -1: it must be 0 to",
-            f"{door}[camera.door.cudadiff]\nmin-area = 3\nmax-area = 2":
-                "max-area is 2: it must be at least min-area, which is 3",
-            f"{door}[camera.door.cudadiff]\nregion = 'roi'": "region is roi: cudadiff looks at the whole frame",
-            f"{door}[camera.door.cudadiff]\nasync-depth = 90": "async-depth is 90: it must be 0 to 8",
-            f"{door}[camera.door.cudadiff]\npost-messages = false": "post-messages=false leaves nothing to watch",
+            f"{diff}lines = 'a: 5,5'": "[camera.door.cudadiff]: lines has a (5,5), which is not a line",
+            f"{diff}mask-regions = 'x'": '[camera.door.cudadiff]: mask-regions is "x": it must be',
+            f"{diff}gap = -1": "[camera.door.cudadiff]: gap is -1: it must be 0 to",
+            f"{diff}min-area = 3\nmax-area = 2": "max-area is 2: it must be at least min-area, which is 3",
+            f"{diff}region = 'roi'": "region is roi: cudadiff looks at the whole frame",
+            f"{diff}async-depth = 90": "async-depth is 90: it must be 0 to 8",
+            f"{diff}post-messages = false": "post-messages=false leaves nothing to watch",
             f"{rtsp}source = {{ no-such = 1 }}": "source in [camera.door]: rtspsrc has no property no-such",
             f"{rtsp}source = {{ latency = -5 }}": "source in [camera.door]: latency of rtspsrc cannot have this value",
             f"{rtsp}source = {{ protocols = 'no' }}":
@@ -456,29 +424,26 @@ class CommandLine(Case):
             f"{rtsp}fps = -1": "fps in [camera.door] must be 0 to 240",
             f"{rtsp}fps = '10'": "fps in [camera.door] must be a number",
             f"{rtsp}recording = true": "recording in [camera.door] needs the table [recording]",
-            f"{rtsp}[recording]\nfolder = '/tmp'": "[recording] applies to no camera",
+            f"{rtsp}{folder}": "[recording] applies to no camera",
             f"{rtsp}recording = true\n[recording]": "[recording] needs the key folder",
             f"{rtsp}recording = true\n[recording]\nfolder = '/dev/null/x'":
                 "cannot write to /dev/null: it is not a folder",
-            f"{rtsp}recording = true\n[recording]\nfolder = '/tmp'\nbefore = -1":
-                "before in [recording] must be 0 to 60",
-            f"{door}recording = true\n[recording]\nfolder = '/tmp'": "pictures of a test source are not encoded",
+            f"{rtsp}recording = true\n{folder}\nbefore = -1": "before in [recording] must be 0 to 60",
+            f"{door}recording = true\n{folder}": "pictures of a test source are not encoded",
             f"{rtsp}recording = 'visits'": "recording in [camera.door] must be true, false or a list of zones",
             f"{rtsp}recording = []": "recording in [camera.door] must be true, false or a list of zones",
             f"{rtsp}recording = ['yard']": "recording in [camera.door] needs the table [recording]",
-            f"{rtsp}recording = ['yard']\n[recording]\nfolder = '/tmp'":
+            f"{rtsp}recording = ['yard']\n{folder}":
                 "recording in [camera.door] names the zone 'yard', which zones in [camera.door.cudadiff] does not have",
-            f"{rtsp}recording = ['yard', 5]\n[recording]\nfolder = '/tmp'\n{yard}": "names the zone 5, which",
-            f"{rtsp}recording = ['yard']\n[recording]\nfolder = '/tmp'\n{yard}track = 'no'":
+            f"{rtsp}recording = ['yard', 5]\n{folder}\n{yard}": "names the zone 5, which",
+            f"{rtsp}recording = ['yard']\n{folder}\n{yard}track = 'no'":
                 "[camera.door.cudadiff]: track=false leaves no visits, which recording in [camera.door] needs",
             f"{door}[camera.door.cudahistogram]\nwatch-time = 5":
                 "[camera.door.cudahistogram] needs watch = true in [camera.door]",
-            f"{door}watch = true\n[camera.door.cudahistogram]\nwatch-tim = 5":
+            f"{watch}watch-tim = 5":
                 "[camera.door.cudahistogram]: cudahistogram has no such property or value: watch-tim=5",
-            f"{door}watch = true\n[camera.door.cudahistogram]\nwatch = false":
-                "[camera.door.cudahistogram]: watch=false leaves nothing to watch",
-            f"{door}watch = true\n[camera.door.cudahistogram]\nwatch-time = -1":
-                "[camera.door.cudahistogram]: watch-time is -1: it must be 0 to",
+            f"{watch}watch = false": "[camera.door.cudahistogram]: watch=false leaves nothing to watch",
+            f"{watch}watch-time = -1": "[camera.door.cudahistogram]: watch-time is -1: it must be 0 to",
             f"{door}onvif = 8081": "onvif in [camera.door] needs the table [onvif], with username and password",
             f"{door}[onvif]\nusername = 'a'\npassword = '{SECRET}'": "[onvif] applies to no camera: write onvif = PORT",
             f"{door}onvif = 1\n[onvif]\nusername = 'a'": "[onvif] needs the key password",
@@ -528,11 +493,10 @@ class CommandLine(Case):
         }.items():
             kind = troubles.kind_of(common.GLib.Error.new_literal(resource, "text", error))
             self.assertEqual(expected, advice.about_error(kind, uri))
-        library = common.GLib.Error.new_literal(common.Gst.library_error_quark(), "text",
-                                                common.Gst.LibraryError.SETTINGS)
+        new = common.GLib.Error.new_literal
+        library = new(common.Gst.library_error_quark(), "text", common.Gst.LibraryError.SETTINGS)
         self.assertEqual(advice.SETTINGS, troubles.kind_of(library))
-        plugin = common.GLib.Error.new_literal(common.Gst.core_error_quark(), "text",
-                                               common.Gst.CoreError.MISSING_PLUGIN)
+        plugin = new(common.Gst.core_error_quark(), "text", common.Gst.CoreError.MISSING_PLUGIN)
         self.assertIn("gstreamer1.0-libav", advice.about_error(troubles.kind_of(plugin), uri))
         self.assertIn('protocols = "tcp"', advice.about_silence(uri, False))
         self.assertIn("10.0.0.7:554", advice.about_silence(uri, True))
@@ -556,8 +520,8 @@ class CommandLine(Case):
             self.assertIn(f"cannot listen on 127.0.0.1:{port}", text)
 
     def test_soapbar_is_missing(self):
-        (self.folder / "soapbar.py").write_text("raise ImportError('not here')")
-        (self.folder / "lxml.py").write_text("raise ImportError('not here')")
+        for name in "soapbar.py", "lxml.py":
+            (self.folder / name).write_text("raise ImportError('not here')")
         text = "[camera.door]\nuri = 'test'\n"
         missing = {"PYTHONPATH": str(self.folder)}
         self.assertEqual("1 cameras: door\n", self.program("--check", self.configuration(text), **missing).stdout)
@@ -570,11 +534,9 @@ class CommandLine(Case):
         silent = socket.create_server(("127.0.0.1", 0))  # accepts, and never answers
         self.addCleanup(silent.close)
         for number, delay in ((signal.SIGTERM, 0.1), (signal.SIGINT, 1)):
-            service = self.service(
-                f"[mqtt]\nport = {free_port()}\n[camera.door]\nuri = "
-                f"'rtsp://me:{SECRET}@127.0.0.1:{silent.getsockname()[1]}/x'\n"
-                "[camera.yard]\nuri = 'test'\n[wall]\nsink = 'fakesink sync=true'\n"
-            )
+            service = self.service(f"[mqtt]\nport = {free_port()}\n[camera.door]\nuri = "
+                                   f"'rtsp://me:{SECRET}@127.0.0.1:{silent.getsockname()[1]}/x'\n"
+                                   "[camera.yard]\nuri = 'test'\n[wall]\nsink = 'fakesink sync=true'\n")
             wait_for("it listens", service.metrics)
             time.sleep(delay)
             self.assertEqual(0, service.stop(number))

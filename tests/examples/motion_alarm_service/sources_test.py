@@ -48,11 +48,9 @@ sink = "jpegenc ! multifilesink location={folder}/wall-%06d.jpg"
         pixels = self.picture(number)[0]
         blue = sum(pixel[2] > 150 and pixel[0] < 100 for pixel in pixels) / len(pixels)
         white = sum(min(pixel) > 150 for pixel in pixels)
-        return (
-            "camera"
-            if blue > 0.8
-            else "no signal" if blue == 0 and 50 < white < 5000 else f"blue {blue}, white {white}"
-        )
+        if blue > 0.8:
+            return "camera"
+        return "no signal" if blue == 0 and 50 < white < 5000 else f"blue {blue}, white {white}"
 
 
 class Sources(Case):
@@ -91,9 +89,8 @@ uri = "test"
         self.assertEqual(0, service.metrics()["camera_reconnects_total", "yard"])
         service.wait_metric("camera_fps", "door", least=0.01)
         self.assertEqual(0, service.stop())
-        self.assertEqual(
-            [], [topic for topic, payload, _ in found.messages if SECRET in topic or SECRET.encode() in payload]
-        )
+        self.assertFalse([topic for topic, payload, _ in found.messages
+                          if SECRET in topic or SECRET.encode() in payload])
 
     def test_rtsp_hangs(self):
         door = self.rtsp(BLUE)
@@ -151,8 +148,7 @@ zones = "way in: 0,0 640,0 640,100"
         launch(f"audiotestsrc num-buffers=20 ! wavenc ! filesink location={self.folder}/sound.wav")
         camera = self.web(pictures(20))
         uri = camera.uri(f"/video?pictures=20&end=yes&pwd={SECRET}", f"me:{SECRET}")
-        service = self.service(
-            f"""
+        service = self.service(f"""
 [camera.yard]
 uri = "{uri}"
 source = {{ is-live = true, do-timestamp = true }}
@@ -162,9 +158,7 @@ uri = "{door.uri.replace('me:', 'you:')}"
 uri = "rtsp://me:${{DOOR_PASSWORD}}@127.0.0.1:9/x?password={SECRET}"
 [camera.sound]
 uri = "{self.folder}/sound.wav"
-""",
-            {"DOOR_PASSWORD": SECRET},
-        )
+""", {"DOOR_PASSWORD": SECRET})
         wait_for("three connections", lambda: len(camera.asked) >= 3)
         self.assertIn(SECRET, camera.asked[0])  # the camera gets it
         service.wait_metric("camera_frames_total", "yard", least=25)
@@ -180,13 +174,9 @@ uri = "{self.folder}/sound.wav"
         self.assertNotIn(SECRET, text)
         self.assertEqual({"yard", "door", "nowhere", "sound"},
                          {key[1] for key in service.metrics() if key[0] == "camera_up"})
-        self.assertTrue(
-            {
-                f"cudavision_camera_{name}"
-                for name in ("frames_total", "fps", "up", "motion", "objects", "reconnects_total", "events_total")
-            }
-            <= {line.split("{")[0] for line in text.splitlines()}
-        )
+        self.assertLessEqual({f"cudavision_camera_{name}" for name in ("frames_total", "fps", "up", "motion", "objects",
+                                                                       "reconnects_total", "events_total")},
+                             {line.split("{")[0] for line in text.splitlines()})
         self.assertEqual(0, service.stop())
 
 

@@ -26,9 +26,7 @@ class Web(Case):
         web, digest = self.web(), self.web(password=PASSWORD, scheme="Digest")
         live = "source = { is-live = true, do-timestamp = true }"
         cameras = {
-            "slow": (web.uri("/video?pictures=3&rate=1"), ""),
-            "usual": (web.uri("/video?pictures=3&rate=5"), ""),
-            "fast": (web.uri("/video?pictures=3&rate=25"), ""),
+            **{f"rate{rate}": (web.uri(f"/video?pictures=3&rate={rate}"), "") for rate in (1, 5, 25)},
             "live": (web.uri("/video?pictures=3&rate=5"), live),
             "sound": (web.uri("/video?pictures=3&rate=25&sound=before"), ""),
             "talk": (web.uri("/video?pictures=3&rate=25&sound=after"), live),

@@ -57,9 +57,8 @@ class Tensor:
             without_deleter.append(self)
         tensor, size = self.managed.tensor, bits // 8
         tensor.data = ctypes.addressof(self.memory) if reader.below(8) != 7 else None
-        self.device = tensor.device_type, tensor.device_id = (
-            reader.pick(((1, 0), (1, 0), (1, 0), (1, 1), (2, 0), (13, 0))) if reader.below(4) == 3 else (1, 0)
-        )
+        device = reader.pick(((1, 0), (1, 0), (1, 0), (1, 1), (2, 0), (13, 0))) if reader.below(4) == 3 else (1, 0)
+        self.device = tensor.device_type, tensor.device_id = device
         shape = [reader.around(length) for length in shape]
         packed = _sources._packed([length if 0 < length < 99 else 1 for length in shape], 1)
         self.strides = (ctypes.c_int64 * 8)(*(reader.around(stride) for stride in packed))
@@ -83,12 +82,8 @@ class Tensor:
 
     def wait(self):
         """Waits for the deletion of the tensor, if one is expected. Until then the tensor must live."""
-        while (
-            self.capsule is not None
-            and self.managed.deleter
-            and not self.deleted
-            and is_valid(self.capsule, b"used_" + self.name)
-        ):
+        while (self.capsule is not None and self.managed.deleter and not self.deleted
+               and is_valid(self.capsule, b"used_" + self.name)):
             time.sleep(0.0001)
 
     def __dlpack_device__(self):
@@ -121,10 +116,7 @@ class Interface:
             "typestr": lambda: reader.text() if reader.below(2) else f"|u{bits // 8}",
             "data": lambda: reader.pick(((4096, False), (reader.around(0), True), (), None, "0")),
             "strides": lambda: reader.pick((None, tuple(reader.around(length) for length in shape), 5, "x")),
-            "version": lambda: reader.below(5),
-            "mask": lambda: reader.pick((None, None, 5)),
-            "stream": lambda: None,
-        }
+            "version": lambda: reader.below(5), "mask": lambda: reader.pick((None, None, 5)), "stream": lambda: None}
         missing = reader.number(1)
         for index, (name, value) in enumerate(fields.items()):
             if not (missing & 128 and missing >> index & 1):
@@ -141,11 +133,9 @@ def make(reader):
         return
     bits = 16 if maker.dtype == "uint16" else 8
     tensors = [Tensor(reader, shape, bits) for shape in maker.shapes]
-    options = (
-        {"pts": reader.pick((None, 5, -1, 2**64)), "copy": reader.pick((None, True, False))}
-        if reader.below(4) == 3
-        else {}
-    )
+    options = {}
+    if reader.below(4) == 3:
+        options = {"pts": reader.pick((None, 5, -1, 2**64)), "copy": reader.pick((None, True, False))}
     try:
         check(maker, tensors, bits, maker(*tensors, **options))
     except REFUSALS:
@@ -160,9 +150,8 @@ def check(maker, tensors, bits, buffer):
     rows = [int(numpy.prod(shape[1:])) * bits // 8 for shape in maker.shapes]
     meta = GstVideo.buffer_get_video_meta(buffer)
     for tensor, shape, row, stride in zip(tensors, maker.shapes, rows, meta.stride):
-        assert (
-            shape[0] == 1 or stride == tensor.strides[0] * tensor.size or not tensor.managed.tensor.strides
-        ), "another stride"
+        assert (shape[0] == 1 or stride == tensor.strides[0] * tensor.size
+                or not tensor.managed.tensor.strides), "another stride"
         assert stride >= row, "rows overlap"
     if all(tensor.holds(shape, row) for tensor, shape, row in zip(tensors, maker.shapes, rows)):
         known, map = buffer.map(Gst.MapFlags.READ)
@@ -189,9 +178,8 @@ def export(reader):
         if known != GstVideo.VideoFormat.UNKNOWN and known != GstVideo.VideoFormat.ENCODED:
             offsets, strides = ([reader.around(0) % 2**63 for _ in range(4)],
                                 [reader.signed(4) if reader.below(4) == 3 else 8 for _ in range(4)])
-            GstVideo.buffer_add_video_meta_full(
-                buffer, 0, known, width % 2**32, height % 2**32, 1 + reader.below(4), offsets, strides
-            )
+            GstVideo.buffer_add_video_meta_full(buffer, 0, known, width % 2**32, height % 2**32, 1 + reader.below(4),
+                                                offsets, strides)
             text = reader.pick((None, text))
     try:
         frame = frames.Frame(buffer, text, writable=bool(reader.below(8) == 7))
@@ -199,9 +187,7 @@ def export(reader):
             options = {
                 "stream": reader.pick((None, None, None, 0, 1, -1, 5, "x")),
                 "max_version": reader.pick((None, (1, 0), (0, 8), (2, 1))),
-                "dl_device": reader.pick((None, (1, 0), (2, 0))),
-                "copy": reader.pick((None, False, True)),
-            }
+                "dl_device": reader.pick((None, (1, 0), (2, 0))), "copy": reader.pick((None, False, True))}
             before = numpy.asarray(plane)
             assert before.shape == plane.shape and before.sum() >= 0
             if not reader.below(4):
