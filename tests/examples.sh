@@ -240,6 +240,17 @@ case $1 in
     rm -- *.jpg
     status_of 0 "$program" --set attach-roi=false --snapshots=. test:30
     expect 'events without metas' 'test:30 1 1 1' "$(events_of "$work/out")"
+    # With --every, the frames of motion have pictures, too, which wait until the motion is long enough.
+    for more in '' --set=attach-roi=false --min-event=5 --rate=10; do
+      rm -- *.jpg
+      status_of 0 "$program" --every=0 --snapshots=. ${more:+"$more"} test:30
+      expect "events with a picture $more" 29 "$(grep -cE '"event": "(begin|motion)".*"snapshot"' "$work/out")"
+      expect "other events with a picture $more" 0 "$(grep -vE '"(begin|motion)"' "$work/out" | grep -c snapshot)"
+      expect "pictures $more" 29 "$(find . -name '*.jpg' | wc -l)"
+    done
+    rm -- *.jpg
+    status_of 0 "$program" --every=0 --snapshots=. --min-event=31 test:30
+    expect 'pictures of a motion that is too short' 0 "$(find . -name '*.jpg' | wc -l)"
     status_of 1 "$program" test:x
     echo precious >file
     fails 1 "$program" --snapshots=file/pictures test:3
