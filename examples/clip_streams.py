@@ -112,10 +112,11 @@ def is_after(sample, end):
 
 class Writer:
     """Writes a clip to an open file. Its times begin at 0 with the first picture, or with the time at which this
-    picture is decoded. Sound before the first picture and after the last one is omitted. Use it in a `with` block."""
+    picture is decoded. Sound before the first picture and after the last one is omitted. No picture is shown after
+    `latest` (ns). Use it in a `with` block."""
 
-    def __init__(self, facts, stream, muxer=None):
-        self.stream, self.muxer, self.pipeline = stream, muxer or made(facts)[1], None
+    def __init__(self, facts, stream, muxer=None, latest=float("inf")):
+        self.stream, self.muxer, self.pipeline, self.latest = stream, muxer or made(facts)[1], None, latest
         self.parsers = [clip_formats.format_of(facts.codec)[0], *map(clip_formats.parser_of, sounds_of(facts))]
         # Samples that the muxer cannot accept yet.
         self.waiting = [collections.deque() for _ in self.parsers]
@@ -144,7 +145,7 @@ class Writer:
     def look(self, sample):
         """Notes the times of a picture. Returns False if it is decoded or shown before the key frame, because it needs
         earlier frames. With sound, qtdemux of GStreamer 1.22 begins before the key frame."""
-        pts, dts, duration = sample.get_buffer().pts, sample.get_buffer().dts, sample.get_buffer().duration
+        pts, dts = sample.get_buffer().pts, sample.get_buffer().dts
         if self.first is None:
             if sample.get_buffer().has_flags(Gst.BufferFlags.DELTA_UNIT):
                 return False
@@ -153,9 +154,15 @@ class Writer:
         if pts < self.first:
             return False
         when = stream_time(sample, pts if pts != Gst.CLOCK_TIME_NONE else dts)
-        self.begin, self.end = (min(when, self.begin),
-                                max(when + (duration if duration != Gst.CLOCK_TIME_NONE else 0), self.end))
+        self.begin, self.end = min(when, self.begin), max(when + (self.duration_of(sample) or 0), self.end)
         return True
+
+    def duration_of(self, sample):
+        """How long a picture is shown, in ns; None if it is unknown. The last picture before a hole may last as long as
+        the hole."""
+        pts, dts, duration = sample.get_buffer().pts, sample.get_buffer().dts, sample.get_buffer().duration
+        when = stream_time(sample, pts if pts != Gst.CLOCK_TIME_NONE else dts)
+        return None if duration == Gst.CLOCK_TIME_NONE else max(int(min(duration, self.latest - when)), 0)
 
     def since(self, sample):
         """The time from the first picture to a sample of sound; below 0 if the sample is earlier or has no time."""
@@ -207,6 +214,8 @@ class Writer:
                 copy.pts = buffer.pts - self.first
             if buffer.dts != Gst.CLOCK_TIME_NONE:
                 copy.dts = max(buffer.dts - self.first, 0)
+            if (duration := self.duration_of(sample)) is not None:
+                copy.duration = duration
         source, bus = self.sources[number], self.pipeline.get_bus()
         source.emit("push-buffer", copy)
         common.check(bus.pop_filtered(Gst.MessageType.ERROR))
@@ -229,10 +238,10 @@ class Writer:
         return self.begin, self.end
 
 
-def write(samples, facts, stream, muxer=None):
-    """Writes samples (see Reader.samples()) to an open file, with the muxer of the codec or another one. Returns the
-    result of Writer.finish()."""
-    with Writer(facts, stream, muxer) as writer:
+def write(samples, facts, stream, muxer=None, latest=float("inf")):
+    """Writes samples (see Reader.samples()) to an open file, with the muxer of the codec or another one. No picture is
+    shown after `latest` (ns). Returns the result of Writer.finish()."""
+    with Writer(facts, stream, muxer, latest) as writer:
         for number, sample in samples:
             writer.add(number, sample)
         return writer.finish()

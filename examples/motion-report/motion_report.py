@@ -169,6 +169,8 @@ def cut_events(args, findings, facts, video, folder):
         raise common.Failure("there is no video to cut")
     events = ([clips_of_events.Event(visit["entered"], visit["left"], visit["id"]) for visit in findings.visits]
               if args.clips == "visits" else [clips_of_events.Event(*run) for run in findings.runs])
+    for event in events:
+        event.limit(findings.holes)
     joined = sound = None
     try:
         clips_of_events.cut(files.path, inner, events, folder / "clips", args.before, args.after, findings.clock_at,
@@ -326,6 +328,10 @@ def parse_arguments():
     for text in args.settings:
         if not inputs.set_property(motion, text):
             parser.error(f"cudadiff has no such property or value: {text}")
+    if args.stamp and not args.clips:
+        parser.error("--stamp needs --clips")
+    if args.stamp and not Gst.ElementFactory.find("timeoverlay"):
+        raise common.Failure("--stamp needs the element timeoverlay: install gstreamer1.0-x")
     return args
 
 

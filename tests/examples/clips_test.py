@@ -345,6 +345,22 @@ class Events(Clips):
         clips_of_events.forget_listed(str(self.folder / "clips"), None)
         self.assertFalse((self.folder / "clips").exists())
 
+    def test_stamp_says_what_it_needs_before_it_begins(self):
+        plugins = pathlib.Path(Gst.Registry.get().find_plugin("coreelements").get_filename()).parent
+        (self.folder / "plugins").mkdir()
+        for path in plugins.glob("*.so"):
+            if path.name != "libgstpango.so":
+                (self.folder / "plugins" / path.name).symlink_to(path)
+        found = {**os.environ, "GST_PLUGIN_SYSTEM_PATH_1_0": str(self.folder / "plugins"),
+                 "GST_REGISTRY_1_0": str(self.folder / "registry")}
+        done = subprocess.run([REPORT, "--clips", "--stamp", "--frames=10"], capture_output=True, text=True,
+                              cwd=self.folder, env=found)
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        self.assertIn("--stamp needs the element timeoverlay: install gstreamer1.0-x", done.stderr)
+        done = self.run_report("--stamp", "--frames=10")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--stamp needs --clips", done.stderr)
+
     @unittest.skipUnless(has("timeoverlay"), "no timeoverlay")
     def test_a_time_is_burnt_in(self):
         """The upper left corner changes once per second of the clip's clock. Nothing else changes."""
