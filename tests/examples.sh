@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs one of the examples on a short synthetic input and decodes its output:
 #   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | motion-alarm-service | integral_numbers.py |
-#     cross-fade.py | torch_model.py | cupy_kernel.py | RECIPE
+#     cross-fade.py | time-lapse.py | torch_model.py | cupy_kernel.py | RECIPE
 # Needs a finished build in BUILD_DIR (build). Exit status 77 (skipped) if something that the example needs is not
 # installed.
 set -euo pipefail
@@ -371,6 +371,32 @@ case $1 in
       expect 'the reason' 1 "$(grep -c 'CuPy is missing: install it' "$work/err")"
     fi
     check_names "$work/kernel" "$work/white.avi"
+    ;;
+  time-lapse.py)
+    needs_python
+    lapse=$root/examples/recipes/time-lapse.py
+    # four seconds of black, two of a moving ball, four of black
+    raw=video/x-raw,format=I420,width=320,height=240,framerate=25/1
+    gst-launch-1.0 -q concat name=all ! jpegenc ! matroskamux ! filesink location="$work/in.mkv" \
+      videotestsrc pattern=black num-buffers=100 ! $raw ! all. videotestsrc pattern=ball num-buffers=50 ! $raw ! all. \
+      videotestsrc pattern=black num-buffers=100 ! $raw ! all.
+    expect 'frames of the clip' 250 "$(frames_of "$work/in.mkv")"
+    # The ball and a second on each side keep their 100 frames; one frame of 16 remains of the other 150.
+    status_of 0 "$lapse" "$work/in.mkv" "$work/out.mkv" 16 preset=custom
+    count=$(frames_of "$work/out.mkv")
+    expect "whether $count frames are 108 to 113" yes "$( ((count >= 108 && count <= 113)) && echo yes)"
+    end=$(gst-launch-1.0 -v filesrc location="$work/out.mkv" ! matroskademux ! identity silent=false ! fakesink |
+      grep ': last-message = chain ' | sed -n '$s/.*pts: 0:00:0\([0-9]\)\.\([0-9]\).*/\1\2/p')
+    expect "whether the last frame is at 42 to 45 tenths of a second, not $end" yes \
+      "$( ((end >= 42 && end <= 45)) && echo yes)"
+    status_of 0 "$lapse" "$work/in.mkv" "$work/out.mkv" 1
+    expect 'frames without a change of speed' 250 "$(frames_of "$work/out.mkv")"
+    status_of 0 "$lapse" "$work/in.mkv" "$work/out.mkv" 25 preset=custom mask-regions=0,0,320,240
+    expect 'frames of a clip without motion' 10 "$(frames_of "$work/out.mkv")"
+    fails 2 "$lapse" "$work/in.mkv" "$work/out.mkv" 0.5
+    fails 2 "$lapse" "$work/in.mkv" "$work/out.mkv" 16 no-such=1
+    fails 2 "$lapse" "$work/in.mkv" "$work/out.MP4"
+    check_names "$lapse" "$work/in.mkv"
     ;;
   cross-fade.py)
     needs_python
