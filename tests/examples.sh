@@ -172,7 +172,7 @@ case $1 in
     "$root/examples/quickstart.sh" '' "$work/an out" | tee "$work/said"
     grep -qE "^frames +$FRAMES$" "$work/said"
     grep -qE '^backend +(cpu|cuda)$' "$work/said"
-    expect 'files of a report' $'frames.csv\nmotion.jsonl\nobjects.csv\nreport.html' "$(ls -A "$work/an out")"
+    expect 'files of a report' $'frames.csv\nheat.jpg\nmotion.jsonl\nobjects.csv\nreport.html' "$(ls -A "$work/an out")"
     parts=$root/tests/examples/report_parts.py
     "$parts" "$work/an out/report.html" "$work/video" "$work/poster"
     expect 'frames of the video' "$FRAMES" "$(frames_of "$work/video")"
@@ -193,7 +193,7 @@ case $1 in
     cp clip.avi "$name"
     report=$root/examples/motion-report/motion_report.py
     status_of 0 "$report" --clip="$name" --out='o" ! filesink location="victim'
-    expect 'files of motion_report.py' $'frames.csv\nmotion.jsonl\nobjects.csv\nreport.html' \
+    expect 'files of motion_report.py' $'frames.csv\nheat.jpg\nmotion.jsonl\nobjects.csv\nreport.html' \
       "$(ls -A 'o" ! filesink location="victim')"
     # A folder with names that contain HTML, and with a clip that is not a video.
     mkdir clips

@@ -36,6 +36,7 @@ import stamp  # noqa: E402
 
 H264 = "openh264enc gop-size=25 ! h264parse"
 LISTS = ["clips.csv", "clips.edl", "clips.json"]
+FILES = ["frames.csv", "heat.jpg", "motion.jsonl", "objects.csv", "report.html"]  # of a report of a clip with motion
 
 
 def make(path, encoder, frames=100, source="pattern=ball"):
@@ -150,12 +151,24 @@ class Shown(Clips):
     def test_the_clip_itself_lies_beside_the_page(self):
         clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 60)
         self.report(f"--clip={clip}", "--embed=0")
-        self.assertEqual(self.names(), ["frames.csv", "motion.jsonl", "objects.csv", "report.html", "report.mp4"])
+        self.assertEqual(self.names(), [*FILES, "report.mp4"])
         self.assertTrue(os.path.samefile(clip, self.folder / "out/report.mp4"))
         self.assertIn("the clip itself", self.page())
         self.report("--frames=20")  # a part is encoded
-        self.assertEqual(self.names(), ["frames.csv", "motion.jsonl", "objects.csv", "report.html"])
+        self.assertEqual(self.names(), FILES)
         self.assertTrue(os.path.getsize(clip))
+
+    def test_the_heat_map(self):
+        """It has a tint only where something moved. A clip without motion removes the old one."""
+        clip = make(self.folder / "a.mkv", "jpegenc ! matroskamux", 50, "pattern=ball motion=hsweep")
+        self.report(f"--clip={clip}")
+        (sample,) = decoded(self.folder / "out/heat.jpg", "videoconvert ! video/x-raw,format=RGB !")
+        picture = numpy.frombuffer(sample.get_buffer().extract_dup(0, 160 * 120 * 3), numpy.uint8).reshape(120, 160, 3)
+        tint = picture[..., 0].astype(int) - picture[..., 2]
+        self.assertGreater(tint[:80].max(), 100)  # the ball stays in the upper part
+        self.assertLess(abs(tint[90:]).max(), 20)
+        self.report(f"--clip={make(self.folder / 'b.mkv', 'jpegenc ! matroskamux', 20, 'pattern=black')}")
+        self.assertFalse((self.folder / "out/heat.jpg").exists())
 
     def test_a_clip_among_the_outputs_stays(self):
         clips = self.folder / "out/clips"
@@ -507,7 +520,7 @@ class Events(Clips):
         self.assertIn("<strong>Incomplete:</strong> not all events were cut out: the seek failed", self.page())
         with unittest.mock.patch.object(clip_formats, "can_cut", return_value=False):
             self.assertIn("there is no video to cut", motion_report.report(args, self.folder / "out").incomplete)
-        self.assertEqual(self.names(), ["frames.csv", "motion.jsonl", "objects.csv", "report.html"])
+        self.assertEqual(self.names(), FILES)
 
     def test_a_run_without_clips_removes_those_before(self):
         clip, folder = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 50), self.folder / "out/clips"
