@@ -226,7 +226,7 @@ class Tracker:
         return self.wide.shoot(*self.poster_frame) if self.poster_frame else b""
 
     def heat_map(self):
-        """The poster with an orange tint where cells moved, stronger where they moved more often; b"" without a tint."""
+        """The poster with an orange tint where cells moved, stronger where they moved more often; b"" without one."""
         heat = self.recorder.heat
         if not self.poster_frame or heat is None or not heat.any():
             return b""
