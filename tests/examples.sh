@@ -131,7 +131,8 @@ fails() {
   expect "lines on stderr of ${*:2}" 1 "$(wc -l <"$work/err")"
 }
 # check_names SCRIPT INPUT [ARGUMENT…]: checks an example that makes one file from another (SCRIPT INPUT OUTPUT
-# ARGUMENT…) with unusual names, with files that it cannot read or write, and with wrong usage.
+# ARGUMENT…) with unusual names, with files that it cannot read or write, and with wrong usage. FOLDER is a folder that it
+# cannot read (.), or empty.
 check_names() {
   local script=$1 input=$2 name before
   shift 2
@@ -146,7 +147,7 @@ check_names() {
   done
   expect 'a file that was not named' precious "$(cat victim)"
   before=$(ls -A)
-  for name in victim audio . missing; do fails 1 "$script" "$name" out "$@"; done
+  for name in victim audio ${FOLDER-.} missing; do fails 1 "$script" "$name" out "$@"; done
   for name in victim/out missing/out .; do fails 1 "$script" "$input" "$name" "$@"; done
   expect 'files after failures' "$before" "$(ls -A)"
   check_usage "$script"
@@ -393,10 +394,19 @@ case $1 in
     expect 'frames without a change of speed' 250 "$(frames_of "$work/out.mkv")"
     status_of 0 "$lapse" "$work/in.mkv" "$work/out.mkv" 25 preset=custom mask-regions=0,0,320,240
     expect 'frames of a clip without motion' 10 "$(frames_of "$work/out.mkv")"
+    # A folder: 100 frames of each clip, in the order of the names. The second clip has another size.
+    mkdir "$work/day"
+    cp "$work/in.mkv" "$work/day/2.mkv"
+    gst-launch-1.0 -q filesrc location="$work/in.mkv" ! matroskademux ! jpegdec ! videoscale ! \
+      video/x-raw,width=160,height=120 ! jpegenc ! matroskamux ! filesink location="$work/day/10.mkv"
+    status_of 0 "$lapse" "$work/day" "$work/out.mkv" 16 preset=custom
+    count=$(frames_of "$work/out.mkv")
+    expect "whether $count frames are 215 to 226" yes "$( ((count >= 215 && count <= 226)) && echo yes)"
+    fails 1 "$lapse" "$work/the \"names\"" "$work/out.mkv"
     fails 2 "$lapse" "$work/in.mkv" "$work/out.mkv" 0.5
     fails 2 "$lapse" "$work/in.mkv" "$work/out.mkv" 16 no-such=1
     fails 2 "$lapse" "$work/in.mkv" "$work/out.MP4"
-    check_names "$lapse" "$work/in.mkv"
+    FOLDER='' check_names "$lapse" "$work/in.mkv"  # it accepts a folder
     ;;
   cross-fade.py)
     needs_python

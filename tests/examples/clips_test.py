@@ -358,6 +358,34 @@ class Events(Clips):
         clips_of_events.forget_listed(str(self.folder / "clips"), None)
         self.assertFalse((self.folder / "clips").exists())
 
+    def test_no_clip_spans_a_gap_in_the_times(self):
+        """Recorders export files in which the times jump where nothing was recorded."""
+        whole = make(self.folder / "a.mkv", f"{H264} ! matroskamux")
+        for kind in "matroskamux", "mp4mux":
+            path = str(self.folder / f"{kind}.{'mkv' if kind == 'matroskamux' else 'mp4'}")
+            pipeline = common.parse(f"appsrc name=in format=time ! h264parse ! {kind} ! filesink name=out",
+                                    out={"location": path})
+            pipeline.set_state(Gst.State.PLAYING)
+            source = common.parse("filesrc name=file ! matroskademux ! appsink name=sink", file={"location": whole})
+            source.get_by_name("sink").set_property("sync", False)
+            for sample in common.samples(source):
+                buffer = sample.get_buffer().copy_deep()
+                buffer.pts += 600 * Gst.SECOND * (buffer.pts >= 2 * Gst.SECOND)
+                pipeline.get_by_name("in").emit("push-sample", Gst.Sample.new(buffer, sample.get_caps(), None, None))
+            pipeline.get_by_name("in").emit("end-of-stream")
+            common.check(pipeline.get_bus().timed_pop_filtered(Gst.CLOCK_TIME_NONE,
+                                                               Gst.MessageType.EOS | Gst.MessageType.ERROR))
+            pipeline.set_state(Gst.State.NULL)
+            events = [clips_of_events.Event(0.5, 1.5), clips_of_events.Event(602.5, 603)]
+            with self.subTest(kind=kind):
+                rows = clips_of_events.cut(path, clip_facts.facts_of(path), events, self.folder / "clips", 2, 2)
+                self.assertEqual(len(rows), 2, rows)
+                for row, (begin, end) in zip(rows, ((0, 2), (602, 604))):
+                    self.assertLess(abs(row["begin_s"] - begin), 0.1, rows)
+                    self.assertLess(abs(row["end_s"] - end), 0.1, rows)
+                    # Without a frame rate, mp4mux gives the last picture no duration.
+                    self.assertIn(len(list(decoded(self.folder / "clips" / row["file"]))), (49, 50))
+
     def test_stamp_says_what_it_needs_before_it_begins(self):
         plugins = pathlib.Path(Gst.Registry.get().find_plugin("coreelements").get_filename()).parent
         (self.folder / "plugins").mkdir()
@@ -433,7 +461,7 @@ class Events(Clips):
     def test_a_slow_disk_holds_the_reader(self):
         """The queue of the writer does not grow, and an error ends the wait."""
         slow = {"image/jpeg": ("identity sleep-time=500", "matroskamux", "mkv")}
-        facts, segment, waiting = unittest.mock.Mock(codec="image/jpeg", sounds=()), Gst.Segment(), []
+        facts, segment, waiting = unittest.mock.Mock(codec="image/jpeg", sounds=(), rate=25), Gst.Segment(), []
         push = clip_streams.Writer.push
         segment.init(Gst.Format.TIME)
 
