@@ -131,8 +131,8 @@ fails() {
   expect "lines on stderr of ${*:2}" 1 "$(wc -l <"$work/err")"
 }
 # check_names SCRIPT INPUT [ARGUMENT…]: checks an example that makes one file from another (SCRIPT INPUT OUTPUT
-# ARGUMENT…) with unusual names, with files that it cannot read or write, and with wrong usage. FOLDER is a folder that it
-# cannot read (.), or empty.
+# ARGUMENT…) with unusual names, with files that it cannot read or write, and with wrong usage. FOLDER is a folder that
+# it cannot read (.), or empty.
 check_names() {
   local script=$1 input=$2 name before
   shift 2
