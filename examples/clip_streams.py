@@ -13,6 +13,8 @@ gi.require_version("GstApp", "1.0")
 from gi.repository import GstApp  # noqa: E402, F401: gives appsrc and appsink their signals
 
 QUEUED = 8 * 2 ** 20  # maximum number of bytes of a clip that wait to be written
+GAP = 2 * Gst.SECOND  # see gap_of()
+FAR = 24 * 3600 * Gst.SECOND  # where to look for a key frame after a gap
 PATIENCE = 60 * Gst.SECOND  # time limit for opening a file, and for finishing one
 
 COPIED = (Gst.BufferCopyFlags.FLAGS | Gst.BufferCopyFlags.TIMESTAMPS | Gst.BufferCopyFlags.META
@@ -65,18 +67,22 @@ class Reader:
         self.pipeline.set_state(Gst.State.NULL)
 
     def key_before(self, when):
-        """The time in seconds of the last key frame before a time, at which a clip would begin; the time itself if
-        there is none."""
+        """The time in seconds of the key frame at which a clip from this time on would begin; the time itself if there
+        is none."""
         begin = int(max(when, 0) * Gst.SECOND)
-        for number, sample in self.samples(begin, begin + 1):
-            if number == 0 and sample and not sample.get_buffer().has_flags(Gst.BufferFlags.DELTA_UNIT):
-                buffer = sample.get_buffer()
-                return stream_time(sample, buffer.pts if buffer.pts != Gst.CLOCK_TIME_NONE else buffer.dts) / Gst.SECOND
+        for number, sample in self.samples(begin, begin + FAR):
+            if number == 0 and sample and is_key(sample):
+                return shown_at(sample) / Gst.SECOND
         return when
 
     def samples(self, begin, end):
-        """Yields pairs of a stream number and a sample, from the last key frame before `begin` (ns) up to `end`. None
-        instead of a sample marks the end of a stream. Streams are interleaved in any order."""
+        """Yields pairs of a stream number and a sample, from the last key frame before `begin` (ns) up to `end`. If
+        there is a gap before `begin`, they begin with the key frame after the gap. None instead of a sample marks the
+        end of a stream. Streams are interleaved in any order."""
+        return after_gap(self.all_samples(begin, end), begin, gap_of(self.facts))
+
+    def all_samples(self, begin, end):
+        """The same, always from the last key frame before `begin` on."""
         flags = Gst.SeekFlags.FLUSH | Gst.SeekFlags.KEY_UNIT | Gst.SeekFlags.SNAP_BEFORE
         if not self.pipeline.seek(1, Gst.Format.TIME, flags, Gst.SeekType.SET, begin, Gst.SeekType.SET, end):
             raise common.Failure("its video cannot be cut, because GStreamer cannot seek in it")
@@ -104,6 +110,41 @@ def stream_time(sample, when):
     return sign * found
 
 
+def gap_of(facts):
+    """Pictures that are further apart, in ns, have a gap between them."""
+    return max(GAP, 10 * Gst.SECOND / (facts.rate or 25))
+
+
+def shown_at(sample):
+    """The stream time of a picture."""
+    buffer = sample.get_buffer()
+    return stream_time(sample, buffer.pts if buffer.pts != Gst.CLOCK_TIME_NONE else buffer.dts)
+
+
+def is_key(sample):
+    return not sample.get_buffer().has_flags(Gst.BufferFlags.DELTA_UNIT)
+
+
+def after_gap(samples, begin, gap):
+    """Pairs of a stream number and a sample, without those before the last gap that ends with a key frame, unless a
+    picture from `begin` on is before it."""
+    held, last = [], None
+    for number, sample in samples:
+        if held is None:
+            yield number, sample
+            continue
+        if number == 0 and sample:
+            when = shown_at(sample)
+            if last is not None and when - last > gap and is_key(sample):
+                held = [each for each in held if not each[1] or (each[0] and shown_at(each[1]) >= when)]
+            last = max(when, last or 0)
+        held.append((number, sample))
+        if last is not None and last >= begin:
+            yield from held
+            held = None
+    yield from held or ()
+
+
 def is_after(sample, end):
     """Whether a sample is after a stream time. Some demuxers continue past the end of a seek."""
     times = [when for when in (sample.get_buffer().dts, sample.get_buffer().pts) if when != Gst.CLOCK_TIME_NONE]
@@ -112,10 +153,11 @@ def is_after(sample, end):
 
 class Writer:
     """Writes a clip to an open file. Its times begin at 0 with the first picture, or with the time at which this
-    picture is decoded. Sound before the first picture and after the last one is omitted. Use it in a `with` block."""
+    picture is decoded. Sound before the first picture and after the last one is omitted. No picture is shown after
+    `latest` (ns). Use it in a `with` block."""
 
-    def __init__(self, facts, stream, muxer=None):
-        self.stream, self.muxer, self.pipeline = stream, muxer or made(facts)[1], None
+    def __init__(self, facts, stream, muxer=None, latest=float("inf")):
+        self.stream, self.muxer, self.pipeline, self.latest = stream, muxer or made(facts)[1], None, latest
         self.parsers = [clip_formats.format_of(facts.codec)[0], *map(clip_formats.parser_of, sounds_of(facts))]
         # Samples that the muxer cannot accept yet.
         self.waiting = [collections.deque() for _ in self.parsers]
@@ -124,6 +166,8 @@ class Writer:
         self.first = self.shown = None  # times at which the first key frame is decoded and shown
         self.zero = None  # the stream time at which it is shown
         self.begin = self.end = None  # stream times of the pictures so far
+        self.gap, self.count = gap_of(facts), 0
+        self.durations = collections.deque()  # of the pictures that wait
 
     def __enter__(self):
         return self
@@ -144,15 +188,22 @@ class Writer:
     def look(self, sample):
         """Notes the times of a picture. Returns False if it is decoded or shown before the key frame, because it needs
         earlier frames. With sound, qtdemux of GStreamer 1.22 begins before the key frame."""
-        pts, dts, duration = sample.get_buffer().pts, sample.get_buffer().dts, sample.get_buffer().duration
+        pts, dts = sample.get_buffer().pts, sample.get_buffer().dts
         if self.first is None:
-            if sample.get_buffer().has_flags(Gst.BufferFlags.DELTA_UNIT):
+            if not is_key(sample):
                 return False
             self.first, self.shown = min(pts, dts), pts if pts != Gst.CLOCK_TIME_NONE else dts
             self.zero = self.begin = self.end = stream_time(sample, self.shown)
         if pts < self.first:
             return False
-        when = stream_time(sample, pts if pts != Gst.CLOCK_TIME_NONE else dts)
+        when, duration = shown_at(sample), sample.get_buffer().duration
+        if duration != Gst.CLOCK_TIME_NONE:
+            # The last picture before a gap lasts as long as the gap.
+            usual = (when - self.begin) / self.count if self.count else duration
+            duration = usual if duration > self.gap and duration > 10 * usual else duration
+            duration = max(int(min(duration, self.latest - when)), 0)
+        self.count += 1
+        self.durations.append(duration)
         self.begin, self.end = (min(when, self.begin),
                                 max(when + (duration if duration != Gst.CLOCK_TIME_NONE else 0), self.end))
         return True
@@ -207,6 +258,7 @@ class Writer:
                 copy.pts = buffer.pts - self.first
             if buffer.dts != Gst.CLOCK_TIME_NONE:
                 copy.dts = max(buffer.dts - self.first, 0)
+            copy.duration = self.durations.popleft()
         source, bus = self.sources[number], self.pipeline.get_bus()
         source.emit("push-buffer", copy)
         common.check(bus.pop_filtered(Gst.MessageType.ERROR))
@@ -229,10 +281,10 @@ class Writer:
         return self.begin, self.end
 
 
-def write(samples, facts, stream, muxer=None):
-    """Writes samples (see Reader.samples()) to an open file, with this muxer or the usual one of the codec. Returns
-    the result of Writer.finish()."""
-    with Writer(facts, stream, muxer) as writer:
+def write(samples, facts, stream, muxer=None, latest=float("inf")):
+    """Writes samples (see Reader.samples()) to an open file, with this muxer or the usual one of the codec. No
+    picture is shown after `latest` (ns). Returns the result of Writer.finish()."""
+    with Writer(facts, stream, muxer, latest) as writer:
         for number, sample in samples:
             writer.add(number, sample)
         return writer.finish()

@@ -43,6 +43,18 @@ class Event:
     end: float
     number: Optional[int] = None
     row: dict = field(default_factory=dict)  # the row of its clip
+    # Its clip does not reach beyond these times, for example into a hole between the files of a recording.
+    earliest: float = 0
+    latest: float = float("inf")
+
+    def limit(self, holes):
+        """Keeps the clip out of times without frames, which have `begin` and `end`."""
+        self.earliest = max((hole.end for hole in holes if hole.end <= self.begin), default=self.earliest)
+        self.latest = min((hole.begin for hole in holes if hole.begin >= self.end), default=self.latest)
+
+    def around(self, before, after):
+        """The requested begin and end of its clip."""
+        return max(self.begin - before, self.earliest), min(self.end + after, self.latest)
 
 
 def name_of(index, event, begin, clock, suffix):
@@ -140,10 +152,12 @@ def cut_all(events, folder, before, after, clock, offset, opened, rows):
     with opened() as reader:
         for group in together(events, before, after, lambda when: reader.key_before(when - offset) + offset):
             event = Event(group[0].begin, max(each.end for each in group), group[0].number)
-            wanted = max(event.begin - before - offset, 0), event.end + after - offset
+            begin, end = group[0].around(before, after)[0], max(each.around(before, after)[1] for each in group)
+            wanted = max(begin - offset, 0), end - offset
             facts = reader.facts_for(*wanted)
             with common.Unfinished(folder) as file:
-                found = write(reader.samples(*(int(time * Gst.SECOND) for time in wanted)), facts, file.stream)
+                found = write(reader.samples(*(int(time * Gst.SECOND) for time in wanted)), facts, file.stream,
+                              latest=(max(each.latest for each in group) - offset) * Gst.SECOND)
                 if not found:
                     continue
                 begin, end = (time / Gst.SECOND + offset for time in found)
@@ -163,8 +177,8 @@ def together(events, before, after, key_before):
     overlap. A clip begins at the last key frame before the requested time. Visits of different objects stay apart."""
     groups, last = [], {}
     for event in sorted(events, key=lambda each: each.begin):
-        group, begin = last.get(event.number), max(event.begin - before, 0)
-        end = max(each.end for each in group) + after if group else None
+        group, begin = last.get(event.number), event.around(before, after)[0]
+        end = max(each.around(before, after)[1] for each in group) if group else None
         if group and (begin <= end or key_before(begin) <= end):
             group.append(event)
         else:

@@ -81,16 +81,25 @@ def gap(before, after, length):
 
 def set_clocks(segments):
     """Gives files their clock times. They come from the names if all readable names have one, otherwise from the
-    containers if all have one. Returns whether files have clock times."""
+    containers if all have one and these are not the times at which a program copied or split the files. Returns whether
+    files have clock times."""
     readable = [each for each in segments if each.facts]
     if readable and all(each.named for each in readable):
         for each in segments:
             each.clock = each.named and clock_names.zoned(each.named.clock)
     else:
-        known = readable and all(each.facts.began for each in readable)
+        known = readable and all(each.facts.began for each in readable) and not are_copies(readable)
         for each in segments:
             each.clock = each.facts.began if known and each.facts else None
     return bool(readable) and bool(readable[0].clock)
+
+
+def are_copies(segments):
+    """Whether the containers' clocks of several files are all closer together than the files are long."""
+    ordered_by_clock = sorted(segments, key=lambda each: each.facts.began)
+    spaces = [(after.facts.began - before.facts.began).total_seconds() - (before.length or 0)
+              for before, after in zip(ordered_by_clock, ordered_by_clock[1:])]
+    return bool(spaces) and max(spaces) < -TOLERANCE
 
 
 def clocks_of(segments):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs one of the examples on a short synthetic input and decodes its output:
 #   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | motion-alarm-service | integral_numbers.py |
-#     cross-fade.py | torch_model.py | cupy_kernel.py | RECIPE
+#     cross-fade.py | time-lapse.py | torch_model.py | cupy_kernel.py | RECIPE
 # Needs a finished build in BUILD_DIR (build). Exit status 77 (skipped) if something that the example needs is not
 # installed.
 set -euo pipefail
@@ -131,7 +131,8 @@ fails() {
   expect "lines on stderr of ${*:2}" 1 "$(wc -l <"$work/err")"
 }
 # check_names SCRIPT INPUT [ARGUMENT…]: checks an example that makes one file from another (SCRIPT INPUT OUTPUT
-# ARGUMENT…) with unusual names, with files that it cannot read or write, and with wrong usage.
+# ARGUMENT…) with unusual names, with files that it cannot read or write, and with wrong usage. FOLDER is a folder that
+# it cannot read (.), or empty.
 check_names() {
   local script=$1 input=$2 name before
   shift 2
@@ -146,7 +147,7 @@ check_names() {
   done
   expect 'a file that was not named' precious "$(cat victim)"
   before=$(ls -A)
-  for name in victim audio . missing; do fails 1 "$script" "$name" out "$@"; done
+  for name in victim audio ${FOLDER-.} missing; do fails 1 "$script" "$name" out "$@"; done
   for name in victim/out missing/out .; do fails 1 "$script" "$input" "$name" "$@"; done
   expect 'files after failures' "$before" "$(ls -A)"
   check_usage "$script"
@@ -172,7 +173,7 @@ case $1 in
     "$root/examples/quickstart.sh" '' "$work/an out" | tee "$work/said"
     grep -qE "^frames +$FRAMES$" "$work/said"
     grep -qE '^backend +(cpu|cuda)$' "$work/said"
-    expect 'files of a report' $'frames.csv\nmotion.jsonl\nobjects.csv\nreport.html' "$(ls -A "$work/an out")"
+    expect 'files of a report' $'frames.csv\nheat.jpg\nmotion.jsonl\nobjects.csv\nreport.html' "$(ls -A "$work/an out")"
     parts=$root/tests/examples/report_parts.py
     "$parts" "$work/an out/report.html" "$work/video" "$work/poster"
     expect 'frames of the video' "$FRAMES" "$(frames_of "$work/video")"
@@ -193,7 +194,7 @@ case $1 in
     cp clip.avi "$name"
     report=$root/examples/motion-report/motion_report.py
     status_of 0 "$report" --clip="$name" --out='o" ! filesink location="victim'
-    expect 'files of motion_report.py' $'frames.csv\nmotion.jsonl\nobjects.csv\nreport.html' \
+    expect 'files of motion_report.py' $'frames.csv\nheat.jpg\nmotion.jsonl\nobjects.csv\nreport.html' \
       "$(ls -A 'o" ! filesink location="victim')"
     # A folder with names that contain HTML, and with a clip that is not a video.
     mkdir clips
@@ -240,6 +241,17 @@ case $1 in
     rm -- *.jpg
     status_of 0 "$program" --set attach-roi=false --snapshots=. test:30
     expect 'events without metas' 'test:30 1 1 1' "$(events_of "$work/out")"
+    # With --every, the frames of motion have pictures, too, which wait until the motion is long enough.
+    for more in '' --set=attach-roi=false --min-event=5 --rate=10; do
+      rm -- *.jpg
+      status_of 0 "$program" --every=0 --snapshots=. ${more:+"$more"} test:30
+      expect "events with a picture $more" 29 "$(grep -cE '"event": "(begin|motion)".*"snapshot"' "$work/out")"
+      expect "other events with a picture $more" 0 "$(grep -vE '"(begin|motion)"' "$work/out" | grep -c snapshot)"
+      expect "pictures $more" 29 "$(find . -name '*.jpg' | wc -l)"
+    done
+    rm -- *.jpg
+    status_of 0 "$program" --every=0 --snapshots=. --min-event=31 test:30
+    expect 'pictures of a motion that is too short' 0 "$(find . -name '*.jpg' | wc -l)"
     status_of 1 "$program" test:x
     echo precious >file
     fails 1 "$program" --snapshots=file/pictures test:3
@@ -360,6 +372,41 @@ case $1 in
       expect 'the reason' 1 "$(grep -c 'CuPy is missing: install it' "$work/err")"
     fi
     check_names "$work/kernel" "$work/white.avi"
+    ;;
+  time-lapse.py)
+    needs_python
+    lapse=$root/examples/recipes/time-lapse.py
+    # four seconds of black, two of a moving ball, four of black
+    raw=video/x-raw,format=I420,width=320,height=240,framerate=25/1
+    gst-launch-1.0 -q concat name=all ! jpegenc ! matroskamux ! filesink location="$work/in.mkv" \
+      videotestsrc pattern=black num-buffers=100 ! $raw ! all. videotestsrc pattern=ball num-buffers=50 ! $raw ! all. \
+      videotestsrc pattern=black num-buffers=100 ! $raw ! all.
+    expect 'frames of the clip' 250 "$(frames_of "$work/in.mkv")"
+    # The ball and a second on each side keep their 100 frames; one frame of 16 remains of the other 150.
+    status_of 0 "$lapse" "$work/in.mkv" "$work/out.mkv" 16 preset=custom
+    count=$(frames_of "$work/out.mkv")
+    expect "whether $count frames are 108 to 113" yes "$( ((count >= 108 && count <= 113)) && echo yes)"
+    end=$(gst-launch-1.0 -v filesrc location="$work/out.mkv" ! matroskademux ! identity silent=false ! fakesink |
+      grep ': last-message = chain ' | sed -n '$s/.*pts: 0:00:0\([0-9]\)\.\([0-9]\).*/\1\2/p')
+    expect "whether the last frame is at 42 to 45 tenths of a second, not $end" yes \
+      "$( ((end >= 42 && end <= 45)) && echo yes)"
+    status_of 0 "$lapse" "$work/in.mkv" "$work/out.mkv" 1
+    expect 'frames without a change of speed' 250 "$(frames_of "$work/out.mkv")"
+    status_of 0 "$lapse" "$work/in.mkv" "$work/out.mkv" 25 preset=custom mask-regions=0,0,320,240
+    expect 'frames of a clip without motion' 10 "$(frames_of "$work/out.mkv")"
+    # A folder: 100 frames of each clip, in the order of the names. The second clip has another size.
+    mkdir "$work/day"
+    cp "$work/in.mkv" "$work/day/2.mkv"
+    gst-launch-1.0 -q filesrc location="$work/in.mkv" ! matroskademux ! jpegdec ! videoscale ! \
+      video/x-raw,width=160,height=120 ! jpegenc ! matroskamux ! filesink location="$work/day/10.mkv"
+    status_of 0 "$lapse" "$work/day" "$work/out.mkv" 16 preset=custom
+    count=$(frames_of "$work/out.mkv")
+    expect "whether $count frames are 215 to 226" yes "$( ((count >= 215 && count <= 226)) && echo yes)"
+    fails 1 "$lapse" "$work/the \"names\"" "$work/out.mkv"
+    fails 2 "$lapse" "$work/in.mkv" "$work/out.mkv" 0.5
+    fails 2 "$lapse" "$work/in.mkv" "$work/out.mkv" 16 no-such=1
+    fails 2 "$lapse" "$work/in.mkv" "$work/out.MP4"
+    FOLDER='' check_names "$lapse" "$work/in.mkv"  # it accepts a folder
     ;;
   cross-fade.py)
     needs_python

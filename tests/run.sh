@@ -94,8 +94,8 @@ else
       name=$(basename "$recipe" .sh)
       check "$name" "$root/tests/examples.sh" "$name"
     done
-    for example in motion-alarm motion_alarm.py motion-alarm-service integral_numbers.py cross-fade.py torch_model.py \
-      cupy_kernel.py; do
+    for example in motion-alarm motion_alarm.py motion-alarm-service integral_numbers.py cross-fade.py \
+      time-lapse.py torch_model.py cupy_kernel.py; do
       check "$example" "$root/tests/examples.sh" "$example"
     done
     python=/usr/bin/python3

@@ -244,7 +244,10 @@ void Input::start() {
   gdouble hold;
   g_object_get(diff_, "attach-roi", &metas, "track-hold", &hold, nullptr);
   shortest_ = std::make_unique<Shortest>(settings_.shortest, hold);
-  moments_ = std::make_unique<Moments>(!settings_.snapshots.empty(), !metas);
+  moments_ = std::make_unique<Moments>(settings_.snapshots.empty() ? Moments::Pictures::none
+                                       : settings_.progress        ? Moments::Pictures::of_motion
+                                                                   : Moments::Pictures::of_begins,
+                                       !metas);
   g_object_set(sink_, "sync", settings_.realtime, "max-buffers", 1, nullptr);
   gst_element_link_many(queue_, convert, diff_, sink_, nullptr);
 
@@ -340,9 +343,12 @@ void Input::write_now(std::vector<Moments::Moment> moments) {
 }
 
 std::string Input::write(std::vector<Moments::Moment> moments) {
-  for (const auto& [event, frame, number] : shortest_->pass(std::move(moments))) {
+  // Many frames may wait for a motion that is long enough, so they wait as JPEG.
+  for (auto& moment : moments)
+    if (moment.frame) moment.frame = encode(moment.frame.get());
+  for (const auto& [event, picture, number] : shortest_->pass(std::move(moments))) {
     if (!settings_.progress && !std::strcmp(gst_structure_get_string(event.get(), "event"), "motion")) continue;
-    const std::string file = frame ? save(frame.get(), event_time(event.get()), number) : "";
+    const std::string file = picture ? save(picture.get(), event_time(event.get()), number) : "";
     if (!file.empty()) gst_structure_set(event.get(), "snapshot", G_TYPE_STRING, file.c_str(), nullptr);
     const std::string line = json_line(name_, event.get());
     if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() || std::fflush(stdout) != 0)
@@ -351,7 +357,7 @@ std::string Input::write(std::vector<Moments::Moment> moments) {
   return {};
 }
 
-std::string Input::save(GstSample* sample, GstClockTime time, guint64 number) {
+Sample Input::encode(GstSample* sample) {
   // Mapping a frame in GPU memory as system memory makes a copy. Without the caps feature, videoconvert accepts such a
   // frame.
   GstCaps* plain = gst_caps_copy(gst_sample_get_caps(sample));
@@ -359,31 +365,35 @@ std::string Input::save(GstSample* sample, GstClockTime time, guint64 number) {
   GstSample* frame = gst_sample_new(gst_sample_get_buffer(sample), plain, nullptr, nullptr);
   GstCaps* jpeg = gst_caps_new_empty_simple("image/jpeg");
   GError* error = nullptr;
-  GstSample* picture = gst_video_convert_sample(frame, jpeg, 10 * GST_SECOND, &error);
+  Sample picture(gst_video_convert_sample(frame, jpeg, 10 * GST_SECOND, &error));
   gst_caps_unref(jpeg);
   gst_sample_unref(frame);
   gst_caps_unref(plain);
+  if (!picture) miss_snapshot(error);
+  g_clear_error(&error);
+  return picture;
+}
 
+std::string Input::save(GstSample* picture, GstClockTime time, guint64 number) {
+  // Snapshots of a clip have the same names in each run. The names of a camera's snapshots have the current time.
+  const std::string when = live_ ? time_now("%Y%m%dT%H%M%S.%fZ") : stamp(time, number);
+  std::string name = label_ + '-' + when;
+  if (!live_ && !names_.insert(name).second) name += '-' + std::to_string(++repeated_);
+  gchar* path = g_build_filename(settings_.snapshots.c_str(), (name + ".jpg").c_str(), nullptr);
   std::string file;
-  if (picture) {
-    // Snapshots of a clip have the same names in each run. The names of a camera's snapshots have the current time.
-    const std::string when = live_ ? time_now("%Y%m%dT%H%M%S.%fZ") : stamp(time, number);
-    std::string name = label_ + '-' + when;
-    if (!names_.insert(name).second) name += '-' + std::to_string(++repeated_);
-    gchar* path = g_build_filename(settings_.snapshots.c_str(), (name + ".jpg").c_str(), nullptr);
-    GstMapInfo bytes;
-    if (gst_buffer_map(gst_sample_get_buffer(picture), &bytes, GST_MAP_READ)) {
-      if (g_file_set_contents(path, reinterpret_cast<const gchar*>(bytes.data), gssize(bytes.size), &error))
-        file = path;
-      gst_buffer_unmap(gst_sample_get_buffer(picture), &bytes);
-    }
-    g_free(path);
-    gst_sample_unref(picture);
+  GError* error = nullptr;
+  GstMapInfo bytes;
+  if (gst_buffer_map(gst_sample_get_buffer(picture), &bytes, GST_MAP_READ)) {
+    if (g_file_set_contents(path, reinterpret_cast<const gchar*>(bytes.data), gssize(bytes.size), &error)) file = path;
+    gst_buffer_unmap(gst_sample_get_buffer(picture), &bytes);
   }
-  if (file.empty()) {
-    complain(std::string("no snapshot: ") + (error ? error->message : "the picture cannot be read"));
-    failed_ = true;
-  }
+  g_free(path);
+  if (file.empty()) miss_snapshot(error);
   g_clear_error(&error);
   return file;
+}
+
+void Input::miss_snapshot(const GError* error) {
+  complain(std::string("no snapshot: ") + (error ? error->message : "the picture cannot be read"));
+  failed_ = true;
 }

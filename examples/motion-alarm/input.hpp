@@ -21,7 +21,8 @@
 struct Settings {
   std::vector<std::pair<std::string, std::string>> properties;  ///< of cudadiff: names, and texts of values
   std::string snapshots;                                        ///< the folder for snapshots; empty: none are saved
-  bool progress = false;                                        ///< also print events between begin and end
+  bool progress = false;                                        ///< also print events between begin and end, and save
+                                                                ///< snapshots of motion
   bool realtime = false;                                        ///< read files at playback speed
   Part part;                                                    ///< the part of each clip that is analysed
   std::optional<Time> shortest;                                 ///< the shortest motion or visit to print
@@ -79,7 +80,10 @@ class Input {
   // Called by write_now(), and by close() after the thread of the sink has ended, so only one thread at a time writes
   // lines and pictures. Returns an error, or an empty text.
   std::string write(std::vector<Moments::Moment> moments);
-  std::string save(GstSample* sample, GstClockTime time, guint64 number);
+  /// The frame as JPEG; nullptr, after a complaint, if that fails.
+  Sample encode(GstSample* sample);
+  std::string save(GstSample* picture, GstClockTime time, guint64 number);
+  void miss_snapshot(const GError* error);
 
   const std::string location_, name_, label_;
   const Settings& settings_;
@@ -101,6 +105,6 @@ class Input {
   bool done_ = false, drained_ = false, whole_ = false;  ///< used in the main loop
   // Used by the writing thread.
   std::unique_ptr<Shortest> shortest_;
-  std::set<std::string> names_;  ///< names of the snapshots so far
+  std::set<std::string> names_;  ///< names of the snapshots of a clip so far
   int repeated_ = 1;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Watches files, network streams and cameras for motion with cudadiff. Prints a line of JSON for each event, and saves
-// a picture for each `begin`.
+// a picture for each `begin`, with --every also for each `motion`.
 #include <glib-unix.h>
 #include <gst/gst.h>
 
@@ -38,8 +38,8 @@ struct Arguments {
 
 bool parse(Arguments& to, int argc, char** argv) {
   const GOptionEntry entries[] = {
-      {"snapshots", 's', 0, G_OPTION_ARG_FILENAME, &to.snapshots, "Save the frame in which motion begins, as JPEG",
-       "FOLDER"},
+      {"snapshots", 's', 0, G_OPTION_ARG_FILENAME, &to.snapshots,
+       "Save the frame in which motion begins as JPEG, with --every also the frame of each `motion`", "FOLDER"},
       {"boxes", 'b', 0, G_OPTION_ARG_NONE, &to.boxes, "Mark the moving regions in snapshots", nullptr},
       {"every", 'e', 0, G_OPTION_ARG_DOUBLE, &to.every,
        "Also print whether there is motion, at most this often; 0: for every frame", "SECONDS"},

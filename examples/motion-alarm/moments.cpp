@@ -16,7 +16,9 @@ GstClockTime time_of(const Sample& frame) { return GST_BUFFER_PTS(gst_sample_get
 }  // namespace
 
 bool Moments::is_pictured(const GstStructure* event) const {
-  return pictures_ && g_strcmp0(gst_structure_get_string(event, "event"), "begin") == 0;
+  const gchar* kind = gst_structure_get_string(event, "event");
+  return (pictures_ != Pictures::none && g_strcmp0(kind, "begin") == 0) ||
+         (pictures_ == Pictures::of_motion && g_strcmp0(kind, "motion") == 0);
 }
 
 /// The frame of an event, or the newest frame if none has its time; nullptr if it has not arrived yet.
@@ -49,7 +51,7 @@ std::vector<Moments::Moment> Moments::take(GstSample* frame) {
     events_.pop_front();
     moments.push_back(std::move(moment));
   }
-  while (frames_.size() > (pictures_ ? kept_ : 0)) frames_.pop_front();
+  while (frames_.size() > (pictures_ != Pictures::none ? kept_ : 0)) frames_.pop_front();
   return moments;
 }
 

@@ -18,11 +18,11 @@ using Event = std::unique_ptr<GstStructure, FreeStructure>;
 using Sample = std::unique_ptr<GstSample, FreeSample>;
 
 /// Passes the events of cudadiff to the thread of the sink in order, and each begin together with the frame in which
-/// motion begins.
+/// motion begins, if requested also each `motion` with its frame.
 ///
 ///   any thread             add(event)    cudadiff posts it before its frame; with attach-roi=false on a GPU up to nine
 ///                                        frames later, from a thread that checks what the GPU has finished
-///   the sink's thread      take(frame)   all events so far, up to the first begin whose frame has not arrived
+///   the sink's thread      take(frame)   all events so far, up to the first one whose frame has not arrived
 ///   after both have ended  rest()
 ///
 /// Events and frames wait here under one lock. The caller owns the events and frames that it gets back.
@@ -30,12 +30,15 @@ class Moments {
  public:
   struct Moment {
     Event event;
-    Sample frame;        ///< of a begin with a picture; nullptr for others, and if the frame never came
+    Sample frame;        ///< of an event with a picture; nullptr for others, and if the frame never came
     guint64 number = 0;  ///< of the newest frame when `frame` was found; the first one is 0
   };
 
-  /// pictures: begins come with their frame; otherwise no frame is kept. late: events may follow their frame.
-  Moments(bool pictures, bool late) : pictures_(pictures), kept_(late ? 9 : 0) {}
+  enum class Pictures { none, of_begins, of_motion };
+
+  /// pictures: the events that come with their frame: none, begins, or also each `motion`. late: events may follow
+  /// their frame.
+  Moments(Pictures pictures, bool late) : pictures_(pictures), kept_(late ? 9 : 0) {}
 
   void add(Event event);
   /// `frame` is the newest one.
@@ -47,7 +50,7 @@ class Moments {
   bool is_pictured(const GstStructure* event) const;
   Sample frame_of(const GstStructure* event) const;
 
-  const bool pictures_;
+  const Pictures pictures_;
   const std::size_t kept_;  ///< frames that are kept besides the newest one
   std::mutex mutex_;
   std::deque<Event> events_;

@@ -289,6 +289,7 @@ def analyse(args, encoding, video, folder, events, frames):
         collector.on_holes(findings.holes)
         tracker.develop()
         findings.poster, findings.size, findings.pictures = tracker.poster(), tracker.size, tracker.pictures
+        findings.heat_map = tracker.heat_map() if findings.moving else b""
     if not findings.count:
         raise common.Failure(findings.incomplete or gate.why_nothing() or "there is no frame in the clip")
     findings.runs = [run for run in findings.runs if run[0] not in collector.shortest.dropped]

@@ -69,6 +69,7 @@ class Findings:
     pictures: object = None
     recording: object = None
     poster: bytes = b""
+    heat_map: bytes = b""  # a JPEG; none without motion
     size: tuple = (0, 0)
     backend: str = ""
     settings: str = ""  # all properties of cudadiff that differ from their defaults

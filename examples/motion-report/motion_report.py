@@ -15,6 +15,7 @@ recorder with consecutive clock times are one recording with one report. Writes 
                 --clips=joined also all motions in one file
   motion.jsonl  one event per line: begin, motion or end, where and how much; light; enter, leave, stopped, cross … of
                 an object. The last one, `finished`, says whether the clip was analysed to its end
+  heat.jpg      a frame with a tint where it moved; only if something moved
   objects.csv   one visit of an object per line
   frames.csv    motion and brightness, one frame per line
 and prints a table, and when each object entered and left. For several clips that are not one recording, each one gets a
@@ -60,6 +61,7 @@ import stamp  # noqa: E402
 import tables  # noqa: E402
 
 INCOMPLETE = 3  # exit status
+HEAT_MAP = "heat.jpg"
 LISTED = 30  # objects that are printed; objects.csv has all of them
 PICTURES = Fraction(1)  # number of pictures of a folder that are shown per second
 LONGEST = 1e9  # seconds; no video is longer
@@ -123,6 +125,7 @@ def report_into(args, folder):
                 findings.clocks = [(0, facts.began)]
             events.write(tables.last_event(findings))
         tables.write_objects(findings, folder)
+        write_heat_map(findings.heat_map, folder / HEAT_MAP)
         video = page_video.choose(args.clip, shown, findings, file, suffix)
         if args.clips:
             try:
@@ -142,6 +145,15 @@ def report_into(args, folder):
         if not args.clips:
             clips_of_events.forget_listed(folder / "clips", files)
     return findings
+
+
+def write_heat_map(data, file):
+    """Writes the heat map, or removes the one of an earlier run."""
+    if data:
+        with common.whole(file) as stream:
+            stream.write(data)
+    else:
+        file.unlink(missing_ok=True)
 
 
 def judge(args, findings, facts):
@@ -169,6 +181,8 @@ def cut_events(args, findings, facts, video, folder):
         raise common.Failure("there is no video to cut")
     events = ([clips_of_events.Event(visit["entered"], visit["left"], visit["id"]) for visit in findings.visits]
               if args.clips == "visits" else [clips_of_events.Event(*run) for run in findings.runs])
+    for event in events:
+        event.limit(findings.holes)
     joined = sound = None
     try:
         clips_of_events.cut(files.path, inner, events, folder / "clips", args.before, args.after, findings.clock_at,
@@ -326,6 +340,10 @@ def parse_arguments():
     for text in args.settings:
         if not inputs.set_property(motion, text):
             parser.error(f"cudadiff has no such property or value: {text}")
+    if args.stamp and not args.clips:
+        parser.error("--stamp needs --clips")
+    if args.stamp and not Gst.ElementFactory.find("timeoverlay"):
+        raise common.Failure("--stamp needs the element timeoverlay: install gstreamer1.0-x")
     return args
 
 

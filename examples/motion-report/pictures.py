@@ -23,6 +23,7 @@ BETTER = 1.1  # a picture replaces another one if its score is this many times a
 MARGIN = 0.3  # margin around an object in its picture, relative to its box
 LARGE = 480  # largest width and height of the picture of an object
 WIDE = 960  # largest width and height of the picture of a whole frame
+HEAT = 255, 96, 0  # the colour of the heat map, as on the page
 GRID = 96  # maximum number of cells across the wider side of a mask
 # Each lookup of a name in Gst costs as much as a call.
 NONE, OK, SECOND, TIME = Gst.CLOCK_TIME_NONE, Gst.PadProbeReturn.OK, Gst.SECOND, Gst.Format.TIME
@@ -223,3 +224,21 @@ class Tracker:
     def poster(self):
         """A JPEG, or b"" without a frame."""
         return self.wide.shoot(*self.poster_frame) if self.poster_frame else b""
+
+    def heat_map(self):
+        """The poster with an orange tint where cells moved, stronger where they moved more often; b"" without one."""
+        heat = self.recorder.heat
+        if not self.poster_frame or heat is None or not heat.any():
+            return b""
+        with media.Camera(WIDE, made="video/x-raw,format=RGB", after="") as camera:
+            sample = camera.sample(*self.poster_frame)
+        if not sample:
+            return b""
+        with frames.Frame(sample) as frame:
+            picture = numpy.array(frame.planes[0])
+        height, width, _ = picture.shape
+        tint = numpy.where(heat, 40 / 255 + 0.7 * numpy.sqrt(heat / heat.max()), 0)
+        rows, columns = (numpy.arange(size) * cells // size for size, cells in zip((height, width), heat.shape))
+        tint = tint.take(rows, 0).take(columns, 1)[..., None]
+        tinted = (picture * (1 - tint) + tint * numpy.array(HEAT)).round().astype(numpy.uint8)
+        return self.wide.shoot_planes("RGB", width, height, [tinted])

@@ -36,6 +36,7 @@ import stamp  # noqa: E402
 
 H264 = "openh264enc gop-size=25 ! h264parse"
 LISTS = ["clips.csv", "clips.edl", "clips.json"]
+FILES = ["frames.csv", "heat.jpg", "motion.jsonl", "objects.csv", "report.html"]  # of a report of a clip with motion
 
 
 def make(path, encoder, frames=100, source="pattern=ball"):
@@ -155,12 +156,24 @@ class Shown(Clips):
     def test_the_clip_itself_lies_beside_the_page(self):
         clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 60)
         self.report(f"--clip={clip}", "--embed=0")
-        self.assertEqual(self.names(), ["frames.csv", "motion.jsonl", "objects.csv", "report.html", "report.mp4"])
+        self.assertEqual(self.names(), [*FILES, "report.mp4"])
         self.assertTrue(os.path.samefile(clip, self.folder / "out/report.mp4"))
         self.assertIn("the clip itself", self.page())
         self.report("--frames=20")  # a part is encoded
-        self.assertEqual(self.names(), ["frames.csv", "motion.jsonl", "objects.csv", "report.html"])
+        self.assertEqual(self.names(), FILES)
         self.assertTrue(os.path.getsize(clip))
+
+    def test_the_heat_map(self):
+        """It has a tint only where something moved. A clip without motion removes the old one."""
+        clip = make(self.folder / "a.mkv", "jpegenc ! matroskamux", 50, "pattern=ball motion=hsweep")
+        self.report(f"--clip={clip}")
+        (sample,) = decoded(self.folder / "out/heat.jpg", "videoconvert ! video/x-raw,format=RGB !")
+        picture = numpy.frombuffer(sample.get_buffer().extract_dup(0, 160 * 120 * 3), numpy.uint8).reshape(120, 160, 3)
+        tint = picture[..., 0].astype(int) - picture[..., 2]
+        self.assertGreater(tint[:80].max(), 100)  # the ball stays in the upper part
+        self.assertLess(abs(tint[90:]).max(), 20)
+        self.report(f"--clip={make(self.folder / 'b.mkv', 'jpegenc ! matroskamux', 20, 'pattern=black')}")
+        self.assertFalse((self.folder / "out/heat.jpg").exists())
 
     def test_a_clip_among_the_outputs_stays(self):
         clips = self.folder / "out/clips"
@@ -342,6 +355,50 @@ class Events(Clips):
         clips_of_events.forget_listed(str(self.folder / "clips"), None)
         self.assertFalse((self.folder / "clips").exists())
 
+    def test_no_clip_spans_a_gap_in_the_times(self):
+        """Recorders export files in which the times jump where nothing was recorded."""
+        whole = make(self.folder / "a.mkv", f"{H264} ! matroskamux")
+        for kind in "matroskamux", "mp4mux":
+            path = str(self.folder / f"{kind}.{'mkv' if kind == 'matroskamux' else 'mp4'}")
+            pipeline = common.parse(f"appsrc name=in format=time ! h264parse ! {kind} ! filesink name=out",
+                                    out={"location": path})
+            pipeline.set_state(Gst.State.PLAYING)
+            source = common.parse("filesrc name=file ! matroskademux ! appsink name=sink", file={"location": whole})
+            source.get_by_name("sink").set_property("sync", False)
+            for sample in common.samples(source):
+                buffer = sample.get_buffer().copy_deep()
+                buffer.pts += 600 * Gst.SECOND * (buffer.pts >= 2 * Gst.SECOND)
+                pipeline.get_by_name("in").emit("push-sample", Gst.Sample.new(buffer, sample.get_caps(), None, None))
+            pipeline.get_by_name("in").emit("end-of-stream")
+            common.check(pipeline.get_bus().timed_pop_filtered(Gst.CLOCK_TIME_NONE,
+                                                               Gst.MessageType.EOS | Gst.MessageType.ERROR))
+            pipeline.set_state(Gst.State.NULL)
+            events = [clips_of_events.Event(0.5, 1.5), clips_of_events.Event(602.5, 603)]
+            with self.subTest(kind=kind):
+                rows = clips_of_events.cut(path, clip_facts.facts_of(path), events, self.folder / "clips", 2, 2)
+                self.assertEqual(len(rows), 2, rows)
+                for row, (begin, end) in zip(rows, ((0, 2), (602, 604))):
+                    self.assertLess(abs(row["begin_s"] - begin), 0.1, rows)
+                    self.assertLess(abs(row["end_s"] - end), 0.1, rows)
+                    # Without a frame rate, mp4mux gives the last picture no duration.
+                    self.assertIn(len(list(decoded(self.folder / "clips" / row["file"]))), (49, 50))
+
+    def test_stamp_says_what_it_needs_before_it_begins(self):
+        plugins = pathlib.Path(Gst.Registry.get().find_plugin("coreelements").get_filename()).parent
+        (self.folder / "plugins").mkdir()
+        for path in plugins.glob("*.so"):
+            if path.name != "libgstpango.so":
+                (self.folder / "plugins" / path.name).symlink_to(path)
+        found = {**os.environ, "GST_PLUGIN_SYSTEM_PATH_1_0": str(self.folder / "plugins"),
+                 "GST_REGISTRY_1_0": str(self.folder / "registry")}
+        done = subprocess.run([REPORT, "--clips", "--stamp", "--frames=10"], capture_output=True, text=True,
+                              cwd=self.folder, env=found)
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        self.assertIn("--stamp needs the element timeoverlay: install gstreamer1.0-x", done.stderr)
+        done = self.run_report("--stamp", "--frames=10")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--stamp needs --clips", done.stderr)
+
     @unittest.skipUnless(has("timeoverlay"), "no timeoverlay")
     def test_a_time_is_burnt_in(self):
         """The upper left corner changes once per second of the clip's clock. Nothing else changes."""
@@ -400,7 +457,7 @@ class Events(Clips):
     def test_a_slow_disk_holds_the_reader(self):
         """The queue of the writer does not grow, and an error ends the wait."""
         slow = {"image/jpeg": ("identity sleep-time=500", "matroskamux", "mkv")}
-        facts, segment, waiting = unittest.mock.Mock(codec="image/jpeg", sounds=()), Gst.Segment(), []
+        facts, segment, waiting = unittest.mock.Mock(codec="image/jpeg", sounds=(), rate=25), Gst.Segment(), []
         push = clip_streams.Writer.push
         segment.init(Gst.Format.TIME)
 
@@ -485,7 +542,7 @@ class Events(Clips):
         self.assertIn("<strong>Incomplete:</strong> not all events were cut out: the seek failed", self.page())
         with unittest.mock.patch.object(clip_formats, "can_cut", return_value=False):
             self.assertIn("there is no video to cut", motion_report.report(args, self.folder / "out").incomplete)
-        self.assertEqual(self.names(), ["frames.csv", "motion.jsonl", "objects.csv", "report.html"])
+        self.assertEqual(self.names(), FILES)
 
     def test_a_run_without_clips_removes_those_before(self):
         clip, folder = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 50), self.folder / "out/clips"

@@ -105,6 +105,28 @@ class Seams(Recordings):
         self.assertTrue(any(begin < 20 for begin, *_ in runs) and any(begin > 40 for begin, *_ in runs), runs)
         self.assertEqual(self.data()["end"], 60)
 
+    def test_no_clip_spans_a_hole(self):
+        """Motions before and after a hole are separate clips, also if the seconds around them would overlap, or no key
+        frame is between them."""
+        for second in "h264.mp4", "jpeg.avi":  # jpeg: the clips come from the page's video
+            self.write("2024-01-31_13-05-00", visits=[(7, 30)])
+            self.write("2024-01-31_13-05-10", second, begin=10, visits=[(7, 30)])
+            self.write("2024-01-31_14-05-20", begin=20, visits=[(7, 30)])
+            for more in ["--clips"], ["--clips", "--before=3000", "--after=3000"], ["--clips=visits"]:
+                with self.subTest(second=second, more=more):
+                    self.report(*more)
+                    rows = self.list_of_clips()
+                    self.assertTrue(any(row["end_s"] <= 20.1 for row in rows), rows)
+                    self.assertTrue(any(row["begin_s"] >= 3620 for row in rows), rows)
+                    for row in rows:
+                        self.assertTrue(row["end_s"] <= 20.1 or row["begin_s"] >= 3620, rows)
+                        facts = clip_facts.facts_of(str(self.folder / "out/clips" / row["file"]))
+                        self.assertLess(abs(facts.length - (row["end_s"] - row["begin_s"])), 0.15)
+                    if row["begin_s"] >= 3620:
+                        self.assertRegex(row["begin_clock"], "^2024-01-31T14:05:2")
+            for path in (self.folder / "cam").iterdir():
+                path.unlink()
+
     def test_files_that_cannot_be_read(self):
         """Unreadable files are named and counted, and their time is a hole: at the beginning, in the middle and at the
         end."""

@@ -112,6 +112,10 @@ class Lines(unittest.TestCase):
         for wrong in files(1), files(0), files(60), [*files(10)[:2], segment("/r/d.mp4")], [
                 *files(10)[:1], *files(10, size=(32, 24))[1:2]]:
             self.assertEqual(sizes(time_line.recordings(wrong)), [1] * len(wrong))
+        for step in 0, 1, 5:  # on request, files that a program copied are in the order of their names
+            self.assertEqual(names(time_line.recordings(files(step), "all")), [["a.mp4", "b.mp4", "c.mp4"]])
+        for step in 9, 10, 60:
+            self.assertEqual(names(time_line.recordings(files(step), "all")), [["c.mp4", "a.mp4", "b.mp4"]])
 
     def test_the_clock_is_set_back(self):
         """The order in which the files were written decides, whatever the order of the arguments."""
