@@ -5,9 +5,11 @@
 tests/docs_commands.py checks that they run. GStreamer must find the plugin (GST_PLUGIN_PATH_1_0). Exit status: 0; 1
 after a failure; 77 without PyGObject, NumPy or the plugins of GStreamer that the commands need.
 """
+import json
 import pathlib
 import re
 import struct
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -28,7 +30,7 @@ except (ImportError, ValueError) as error:
 from cudavision import frames  # noqa: E402
 
 Gst.init(None)
-for needed in ("pngdec", "pngparse", "jpegdec"):
+for needed in ("pngdec", "pngparse", "jpegdec", "rawvideoparse"):
     if not Gst.ElementFactory.find(needed):
         print(f"skipped: GStreamer has no {needed}")
         sys.exit(77)
@@ -214,6 +216,101 @@ class Answers(unittest.TestCase):
                 counts = luma.get_value("counts")
                 self.assertEqual((counts[0], counts[7], counts[-1]), (46 * 64, 64, 64))
                 self.assertEqual(luma.get_value("saturated"), 47 / 48)
+
+    def film(self, frames_, format="RGB"):
+        """A source of these RGB frames, 10 per second, in another format."""
+        path = self.folder / "film"
+        path.write_bytes(b"".join(frame.tobytes() for frame in frames_))
+        height, width, _ = frames_[0].shape
+        return (f"filesrc location={path} blocksize={height * width * 3} ! rawvideoparse format=rgb width={width} "
+                f"height={height} framerate=10/1 ! videoconvert ! video/x-raw,format={format}")
+
+    def test_what_moves_is_put_in_front_of_a_picture(self):
+        noise = numpy.random.default_rng(1)
+        clip = []
+        for n in range(90):
+            frame = noise.normal(120, 2, (144, 192, 3)).clip(0, 255).astype(numpy.uint8)
+            if n >= 60:
+                frame[40:104, 2 * n - 100:2 * n - 60] = (220, 60, 30)
+            clip.append(frame)
+        for format in ("I420", "NV12", "YUY2", "RGB", "Y444", "BGRx"):
+            with self.subTest(format):
+                pipeline = Gst.parse_launch(swap(
+                    command_of("elements/cudablend.md", "sink_2::operator=max"),
+                    ("filesrc location=page.jpg ! jpegdec",
+                     COLOUR.format(0xff2040c0, "RGB,framerate=10/1").replace("num-buffers=3", "num-buffers=1")),
+                    ("filesrc location=clip.mp4 ! decodebin", self.film(clip, format)),
+                    ("=768", "=192"), ("=576", "=144"),
+                    ("videoconvert ! autovideosink", "appsink name=sink sync=false")))
+                pipeline.set_state(Gst.State.PLAYING)
+                pictures = []
+                while sample := pipeline.get_by_name("sink").emit("pull-sample"):
+                    with frames.Frame(sample) as frame:
+                        pictures.append(numpy.array(numpy.asarray(frame)).astype(int))
+                pipeline.set_state(Gst.State.NULL)
+                self.assertGreaterEqual(len(pictures), 90)
+                picture = pictures[85]
+                moved = abs(picture - (220, 60, 30)).max(axis=2) < 40
+                behind = abs(picture - (0x20, 0x40, 0xc0)).max(axis=2) < 12
+                self.assertGreater(moved[46:98, 76:104].mean(), 0.95)
+                self.assertGreater(behind[:, 130:].mean(), 0.99)
+                self.assertGreater(behind[:, :50].mean(), 0.99)
+                self.assertGreater((behind | moved).mean(), 0.95)
+
+    def test_frames_of_one_colour_are_found(self):
+        """As docs/elements/cudahistogram.md says, also with text, and not in a scene that is only dull."""
+        noise = numpy.random.default_rng(2)
+        for blue in ((2, 6, 254), (72, 47, 194), (0, 128, 0), (255, 255, 255), (10, 10, 10)):
+            flat = (numpy.array(blue) + noise.normal(0, 2, (144, 192, 3))).clip(0, 255).astype(numpy.uint8)
+            text = flat.copy()
+            text[20:32, 20:80] = 255 - numpy.array(blue)
+            dull = noise.normal(90, 12, (144, 192, 3)).clip(0, 255).astype(numpy.uint8)
+            with self.subTest(blue):
+                told = messages_of(self.film([flat, text, dull], "I420") + " ! videoconvert ! video/x-raw,format=RGB ! "
+                                   "cudahistogram channels=components ! fakesink")
+
+                def near(message, *fields):
+                    return all(abs(channel.get_value(field) - value) <= 12
+                               for channel, value in zip(message.get_value("channels"), blue) for field in fields)
+
+                self.assertEqual([near(message, "p01", "p99") for message in told], [True, False, False])
+                self.assertEqual([near(message, "median") for message in told], [True, True, False])
+
+    def test_crossings_are_counted_per_minute(self):
+        text = (root / "docs" / "scenes.md").read_text(encoding="utf-8")
+        (count,) = re.findall(r"motion_alarm\.py .*? \| (sed -nE .*? \| \\\n.*? sort -n)\n", text)
+        lines = []
+        for time, line, direction in ((0, "gate", "left"), (59.96, "gate", "left"), (60, "gate", "left"),
+                                      (61.5, "gate", "right"), (600.04, "near lane", "right"),
+                                      (119.9, "gate", "right")):
+            lines.append(json.dumps({"input": "a.mp4", "event": "cross", "time": time, "id": 3, "x": 1, "line": line,
+                                     "direction": direction, "crossed_left": 7, "crossed_right": 1}))
+            lines.append(json.dumps({"input": "a.mp4", "event": "enter", "time": time, "id": 3, "zone": "cross"}))
+        lines.append(json.dumps({"input": "a.mp4", "event": "end", "time": None}))
+        told = subprocess.run(["bash", "-c", count], input="\n".join(lines), capture_output=True, text=True, check=True)
+        self.assertEqual(sorted(told.stdout.split("\n")[:-1]),
+                         ["0,gate,left,2", "1,gate,left,1", "1,gate,right,2", "10,near lane,right,1"])
+
+    def test_a_thing_that_moved_by_pixels_is_found(self):
+        """With the settings in docs/motion.md, in an area that is masked around it; noise alone is not motion."""
+        text = (root / "docs" / "motion.md").read_text(encoding="utf-8")
+        (settings,) = re.findall(r"doormat.*?`(preset=[^`]*)`", text, re.S)
+        for dx, dy, contrast, sigma in ((4, 0, -60, 2), (0, 4, -60, 2), (3, 2, 40, 2), (8, 0, 30, 4), (0, 0, -60, 2)):
+            noise = numpy.random.default_rng(3)
+            clip = []
+            for n in range(120):
+                frame = noise.normal(110, sigma, (288, 384, 3))
+                x, y = (100 + dx, 200 + dy) if n >= 80 else (100, 200)
+                frame[y:y + 30, x:x + 60] += contrast
+                clip.append(frame.clip(0, 255).astype(numpy.uint8))
+            with self.subTest(dx=dx, dy=dy, contrast=contrast):
+                told = messages_of(f"{self.film(clip, 'I420')} ! cudadiff {settings} output=passthrough "
+                                   "mask-regions=\"0.0,0.0,1.0,0.6; 0.5,0.6,0.5,0.4\" ! fakesink")
+                begins = [message.get_value("stream-time") / Gst.SECOND for message in told
+                          if message.get_value("event") == "begin"]
+                self.assertEqual(len(begins), 1 if dx or dy else 0)
+                for begin in begins:
+                    self.assertAlmostEqual(begin, 8, delta=0.3)
 
     def test_frames_of_arrays_arrive(self):
         """The program in docs/python.md."""
