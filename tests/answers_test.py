@@ -291,6 +291,46 @@ class Answers(unittest.TestCase):
         self.assertEqual(sorted(told.stdout.split("\n")[:-1]),
                          ["0,gate,left,2", "1,gate,left,1", "1,gate,right,2", "10,near lane,right,1"])
 
+    def test_a_picture_is_passed_on_once(self):
+        text = (root / "docs" / "how-to" / "alarms.md").read_text(encoding="utf-8")
+        (loop,) = re.findall(r"(sed -un .*? \| \\\n.*? done)\n", text)
+        for pause, told in ((600, ["a b-1.jpg"]), (0, ["a b-1.jpg", "c.jpg"])):
+            lines = [json.dumps({"input": "a", "event": event, "time": 1, "regions": [{"x": 1}], "snapshot": name})
+                     for event, name in (("begin", "a b-1.jpg"), ("begin", "c.jpg"), ("other", "d.jpg"))]
+            lines.insert(1, json.dumps({"input": "a", "event": "end", "time": 2}))
+            got = subprocess.run(["bash", "-c", swap(loop, ("600", str(pause)))], input="\n".join(lines) + "\n",
+                                 capture_output=True, text=True, check=True)
+            self.assertEqual(got.stdout.split("\n")[:-1], told)
+
+    def test_a_clip_that_is_played_twice_has_a_known_background(self):
+        """Things move from the first frame on: two or five."""
+        text = (root / "docs" / "scenes.md").read_text(encoding="utf-8")
+        (twice,) = re.findall(r"`(concat name=twice .*?)`", text)
+        (small,) = re.findall(r"cudadiff (preset=low-light threshold=20 .*? track-min-frames=2)",
+                              text.replace("\\\n", " "))
+        for length, times, side, settings in ((60, 3, 9, small), (99, 3, 9, small), (100, 2, 9, small),
+                                              (60, 3, 40, "preset=outdoor"), (100, 2, 40, "preset=outdoor")):
+            noise = numpy.random.default_rng(4)
+            across = range(20, 201, 45) if side == 9 else (20, 120)
+            clip = []
+            for n in range(length):
+                frame = noise.normal(200, 1.5, (240, 320, 3))
+                for top in across:
+                    x, y = 20 + 240 * n // length, top + int(8 * numpy.sin(n / 8 + top))
+                    frame[y:y + side, x:x + side] = 90
+                clip.append(frame.clip(0, 255).astype(numpy.uint8))
+            for format in ("I420", "RGB"):
+                with self.subTest(length=length, side=side, format=format):
+                    more = " filesrc … ! decodebin ! videoconvert ! twice." * (times - 2)
+                    told = messages_of(swap(
+                        twice + more, ("cudadiff …", f"cudadiff {settings} output=passthrough ! fakesink"),
+                        ("filesrc … ! decodebin", self.film(clip, format))))
+                    begin = (times - 1) * length * Gst.SECOND // 10
+                    entered = [message.get_value("entered") / Gst.SECOND for message in told
+                               if message.get_value("event") == "enter" and message.get_value("running-time") >= begin]
+                    self.assertEqual(len(entered), len(across))
+                    self.assertLess(max(entered), 0.6)
+
     def test_a_thing_that_moved_by_pixels_is_found(self):
         """With the settings in docs/motion.md, in an area that is masked around it; noise alone is not motion."""
         text = (root / "docs" / "motion.md").read_text(encoding="utf-8")
