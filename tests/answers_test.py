@@ -331,6 +331,34 @@ class Answers(unittest.TestCase):
                     self.assertEqual(len(entered), len(across))
                     self.assertLess(max(entered), 0.6)
 
+    def test_a_parcel_is_left_and_taken_away(self):
+        """The events in docs/how-to/alarms.md: a person leaves a parcel, takes it, or takes one that was there."""
+        noise = numpy.random.default_rng(6)
+        ground = numpy.kron(noise.normal(140, 20, (30, 40, 1)), numpy.ones((8, 8, 3)))
+        for left, taken in ((110, 999), (110, 200), (0, 110)):
+            clip = []
+            for n in range(290):
+                frame = ground + noise.normal(0, 2, (240, 320, 3))
+                for begin in (70, 160):                     # in from the right, 10 frames beside the parcel, and back
+                    step = n - begin
+                    if 0 <= step < 90 and (begin == 70 or taken == 200):
+                        x = max(320 - 6 * step, 150) if step < 45 else 150 + 6 * (step - 45)
+                        frame[60:200, x:x + 36] = (40, 40, 160)
+                if left <= n < taken:
+                    frame[172:200, 118:150] = (30, 180, 60)
+                clip.append(frame.clip(0, 255).astype(numpy.uint8))
+            with self.subTest(left=left, taken=taken):
+                told = messages_of(f"{self.film(clip, 'I420')} ! cudadiff preset=outdoor still-time=5 "
+                                   "output=passthrough ! fakesink")
+                near = [(message.get_value("event"), round(message.get_value("stream-time") / Gst.SECOND, 1))
+                        for message in told
+                        if message.get_value("event") in ("stopped", "moving", "removed", "leave") and
+                        abs(message.get_value("x") - 118) < 40]
+                self.assertIn(near[0][0], ("stopped", "removed") if left == 0 else ("stopped",), near)
+                self.assertAlmostEqual(near[0][1], 17, delta=2, msg=near)
+                gone = [time for name, time in near[1:] if name in ("moving", "leave")]
+                self.assertAlmostEqual(gone[0], 20.5 if taken == 200 else 29, delta=1.5, msg=near)
+
     def test_a_thing_that_moved_by_pixels_is_found(self):
         """With the settings in docs/motion.md, in an area that is masked around it; noise alone is not motion."""
         text = (root / "docs" / "motion.md").read_text(encoding="utf-8")
