@@ -40,6 +40,7 @@ import troubles  # noqa: E402
 
 # Events of cudadiff about the light or the camera. They are posted in addition to the message of their frame.
 CAMERA_EVENTS = ("light", "scene", "moves", "moved")
+OBJECT_EVENTS = ("enter", "leave", "cross", "stopped", "moving", "removed")
 
 
 # Sound is not decoded, and a file without video is an error.

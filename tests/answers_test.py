@@ -5,9 +5,11 @@
 tests/docs_commands.py checks that they run. GStreamer must find the plugin (GST_PLUGIN_PATH_1_0). Exit status: 0; 1
 after a failure; 77 without PyGObject, NumPy or the plugins of GStreamer that the commands need.
 """
+import json
 import pathlib
 import re
 import struct
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -28,7 +30,7 @@ except (ImportError, ValueError) as error:
 from cudavision import frames  # noqa: E402
 
 Gst.init(None)
-for needed in ("pngdec", "pngparse", "jpegdec"):
+for needed in ("pngdec", "pngparse", "jpegdec", "rawvideoparse"):
     if not Gst.ElementFactory.find(needed):
         print(f"skipped: GStreamer has no {needed}")
         sys.exit(77)
@@ -214,6 +216,169 @@ class Answers(unittest.TestCase):
                 counts = luma.get_value("counts")
                 self.assertEqual((counts[0], counts[7], counts[-1]), (46 * 64, 64, 64))
                 self.assertEqual(luma.get_value("saturated"), 47 / 48)
+
+    def film(self, frames_, format="RGB"):
+        """A source of these RGB frames, 10 per second, in another format."""
+        path = self.folder / "film"
+        path.write_bytes(b"".join(frame.tobytes() for frame in frames_))
+        height, width, _ = frames_[0].shape
+        return (f"filesrc location={path} blocksize={height * width * 3} ! rawvideoparse format=rgb width={width} "
+                f"height={height} framerate=10/1 ! videoconvert ! video/x-raw,format={format}")
+
+    def test_what_moves_is_put_in_front_of_a_picture(self):
+        noise = numpy.random.default_rng(1)
+        clip = []
+        for n in range(90):
+            frame = noise.normal(120, 2, (144, 192, 3)).clip(0, 255).astype(numpy.uint8)
+            if n >= 60:
+                frame[40:104, 2 * n - 100:2 * n - 60] = (220, 60, 30)
+            clip.append(frame)
+        for format in ("I420", "NV12", "YUY2", "RGB", "Y444", "BGRx"):
+            with self.subTest(format):
+                pipeline = Gst.parse_launch(swap(
+                    command_of("elements/cudablend.md", "sink_2::operator=max"),
+                    ("filesrc location=page.jpg ! jpegdec",
+                     COLOUR.format(0xff2040c0, "RGB,framerate=10/1").replace("num-buffers=3", "num-buffers=1")),
+                    ("filesrc location=clip.mp4 ! decodebin", self.film(clip, format)),
+                    ("=768", "=192"), ("=576", "=144"),
+                    ("videoconvert ! autovideosink", "appsink name=sink sync=false")))
+                pipeline.set_state(Gst.State.PLAYING)
+                pictures = []
+                while sample := pipeline.get_by_name("sink").emit("pull-sample"):
+                    with frames.Frame(sample) as frame:
+                        pictures.append(numpy.array(numpy.asarray(frame)).astype(int))
+                pipeline.set_state(Gst.State.NULL)
+                self.assertGreaterEqual(len(pictures), 90)
+                picture = pictures[85]
+                moved = abs(picture - (220, 60, 30)).max(axis=2) < 40
+                behind = abs(picture - (0x20, 0x40, 0xc0)).max(axis=2) < 12
+                self.assertGreater(moved[46:98, 76:104].mean(), 0.95)
+                self.assertGreater(behind[:, 130:].mean(), 0.99)
+                self.assertGreater(behind[:, :50].mean(), 0.99)
+                self.assertGreater((behind | moved).mean(), 0.95)
+
+    def test_frames_of_one_colour_are_found(self):
+        """As docs/elements/cudahistogram.md says, also with text, and not in a scene that is only dull."""
+        noise = numpy.random.default_rng(2)
+        for blue in ((2, 6, 254), (72, 47, 194), (0, 128, 0), (255, 255, 255), (10, 10, 10)):
+            flat = (numpy.array(blue) + noise.normal(0, 2, (144, 192, 3))).clip(0, 255).astype(numpy.uint8)
+            text = flat.copy()
+            text[20:32, 20:80] = 255 - numpy.array(blue)
+            dull = noise.normal(90, 12, (144, 192, 3)).clip(0, 255).astype(numpy.uint8)
+            with self.subTest(blue):
+                told = messages_of(self.film([flat, text, dull], "I420") + " ! videoconvert ! video/x-raw,format=RGB ! "
+                                   "cudahistogram channels=components ! fakesink")
+
+                def near(message, *fields):
+                    return all(abs(channel.get_value(field) - value) <= 12
+                               for channel, value in zip(message.get_value("channels"), blue) for field in fields)
+
+                self.assertEqual([near(message, "p01", "p99") for message in told], [True, False, False])
+                self.assertEqual([near(message, "median") for message in told], [True, True, False])
+
+    def test_crossings_are_counted_per_minute(self):
+        text = (root / "docs" / "scenes.md").read_text(encoding="utf-8")
+        (count,) = re.findall(r"motion_alarm\.py .*? \| (sed -nE .*? \| \\\n.*? sort -n)\n", text)
+        lines = []
+        for time, line, direction in ((0, "gate", "left"), (59.96, "gate", "left"), (60, "gate", "left"),
+                                      (61.5, "gate", "right"), (600.04, "near lane", "right"),
+                                      (119.9, "gate", "right")):
+            lines.append(json.dumps({"input": "a.mp4", "event": "cross", "time": time, "id": 3, "x": 1, "line": line,
+                                     "direction": direction, "crossed_left": 7, "crossed_right": 1}))
+            lines.append(json.dumps({"input": "a.mp4", "event": "enter", "time": time, "id": 3, "zone": "cross"}))
+        lines.append(json.dumps({"input": "a.mp4", "event": "end", "time": None}))
+        told = subprocess.run(["bash", "-c", count], input="\n".join(lines), capture_output=True, text=True, check=True)
+        self.assertEqual(sorted(told.stdout.split("\n")[:-1]),
+                         ["0,gate,left,2", "1,gate,left,1", "1,gate,right,2", "10,near lane,right,1"])
+
+    def test_a_picture_is_passed_on_once(self):
+        text = (root / "docs" / "how-to" / "alarms.md").read_text(encoding="utf-8")
+        (loop,) = re.findall(r"(sed -un .*? \| \\\n.*? done)\n", text)
+        for pause, told in ((600, ["a b-1.jpg"]), (0, ["a b-1.jpg", "c.jpg"])):
+            lines = [json.dumps({"input": "a", "event": event, "time": 1, "regions": [{"x": 1}], "snapshot": name})
+                     for event, name in (("begin", "a b-1.jpg"), ("begin", "c.jpg"), ("other", "d.jpg"))]
+            lines.insert(1, json.dumps({"input": "a", "event": "end", "time": 2}))
+            got = subprocess.run(["bash", "-c", swap(loop, ("600", str(pause)))], input="\n".join(lines) + "\n",
+                                 capture_output=True, text=True, check=True)
+            self.assertEqual(got.stdout.split("\n")[:-1], told)
+
+    def test_a_clip_that_is_played_twice_has_a_known_background(self):
+        """Things move from the first frame on: two or five."""
+        text = (root / "docs" / "scenes.md").read_text(encoding="utf-8")
+        (twice,) = re.findall(r"`(concat name=twice .*?)`", text)
+        (small,) = re.findall(r"cudadiff (preset=low-light threshold=20 .*? track-min-frames=2)",
+                              text.replace("\\\n", " "))
+        for length, times, side, settings in ((60, 3, 9, small), (99, 3, 9, small), (100, 2, 9, small),
+                                              (60, 3, 40, "preset=outdoor"), (100, 2, 40, "preset=outdoor")):
+            noise = numpy.random.default_rng(4)
+            across = range(20, 201, 45) if side == 9 else (20, 120)
+            clip = []
+            for n in range(length):
+                frame = noise.normal(200, 1.5, (240, 320, 3))
+                for top in across:
+                    x, y = 20 + 240 * n // length, top + int(8 * numpy.sin(n / 8 + top))
+                    frame[y:y + side, x:x + side] = 90
+                clip.append(frame.clip(0, 255).astype(numpy.uint8))
+            for format in ("I420", "RGB"):
+                with self.subTest(length=length, side=side, format=format):
+                    more = " filesrc … ! decodebin ! videoconvert ! twice." * (times - 2)
+                    told = messages_of(swap(
+                        twice + more, ("cudadiff …", f"cudadiff {settings} output=passthrough ! fakesink"),
+                        ("filesrc … ! decodebin", self.film(clip, format))))
+                    begin = (times - 1) * length * Gst.SECOND // 10
+                    entered = [message.get_value("entered") / Gst.SECOND for message in told
+                               if message.get_value("event") == "enter" and message.get_value("running-time") >= begin]
+                    self.assertEqual(len(entered), len(across))
+                    self.assertLess(max(entered), 0.6)
+
+    def test_a_parcel_is_left_and_taken_away(self):
+        """The events in docs/how-to/alarms.md: a person leaves a parcel, takes it, or takes one that was there."""
+        noise = numpy.random.default_rng(6)
+        ground = numpy.kron(noise.normal(140, 20, (30, 40, 1)), numpy.ones((8, 8, 3)))
+        for left, taken in ((110, 999), (110, 200), (0, 110)):
+            clip = []
+            for n in range(290):
+                frame = ground + noise.normal(0, 2, (240, 320, 3))
+                for begin in (70, 160):                     # in from the right, 10 frames beside the parcel, and back
+                    step = n - begin
+                    if 0 <= step < 90 and (begin == 70 or taken == 200):
+                        x = max(320 - 6 * step, 150) if step < 45 else 150 + 6 * (step - 45)
+                        frame[60:200, x:x + 36] = (40, 40, 160)
+                if left <= n < taken:
+                    frame[172:200, 118:150] = (30, 180, 60)
+                clip.append(frame.clip(0, 255).astype(numpy.uint8))
+            with self.subTest(left=left, taken=taken):
+                told = messages_of(f"{self.film(clip, 'I420')} ! cudadiff preset=outdoor still-time=5 "
+                                   "output=passthrough ! fakesink")
+                near = [(message.get_value("event"), round(message.get_value("stream-time") / Gst.SECOND, 1))
+                        for message in told
+                        if message.get_value("event") in ("stopped", "moving", "removed", "leave") and
+                        abs(message.get_value("x") - 118) < 40]
+                self.assertIn(near[0][0], ("stopped", "removed") if left == 0 else ("stopped",), near)
+                self.assertAlmostEqual(near[0][1], 17, delta=2, msg=near)
+                gone = [time for name, time in near[1:] if name in ("moving", "leave")]
+                self.assertAlmostEqual(gone[0], 20.5 if taken == 200 else 29, delta=1.5, msg=near)
+
+    def test_a_thing_that_moved_by_pixels_is_found(self):
+        """With the settings in docs/motion.md, in an area that is masked around it; noise alone is not motion."""
+        text = (root / "docs" / "motion.md").read_text(encoding="utf-8")
+        (settings,) = re.findall(r"doormat.*?`(preset=[^`]*)`", text, re.S)
+        for dx, dy, contrast, sigma in ((4, 0, -60, 2), (0, 4, -60, 2), (3, 2, 40, 2), (8, 0, 30, 4), (0, 0, -60, 2)):
+            noise = numpy.random.default_rng(3)
+            clip = []
+            for n in range(120):
+                frame = noise.normal(110, sigma, (288, 384, 3))
+                x, y = (100 + dx, 200 + dy) if n >= 80 else (100, 200)
+                frame[y:y + 30, x:x + 60] += contrast
+                clip.append(frame.clip(0, 255).astype(numpy.uint8))
+            with self.subTest(dx=dx, dy=dy, contrast=contrast):
+                told = messages_of(f"{self.film(clip, 'I420')} ! cudadiff {settings} output=passthrough "
+                                   "mask-regions=\"0.0,0.0,1.0,0.6; 0.5,0.6,0.5,0.4\" ! fakesink")
+                begins = [message.get_value("stream-time") / Gst.SECOND for message in told
+                          if message.get_value("event") == "begin"]
+                self.assertEqual(len(begins), 1 if dx or dy else 0)
+                for begin in begins:
+                    self.assertAlmostEqual(begin, 8, delta=0.3)
 
     def test_frames_of_arrays_arrive(self):
         """The program in docs/python.md."""

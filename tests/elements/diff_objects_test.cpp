@@ -375,7 +375,7 @@ TEST(says_the_same_when_results_arrive_later, Each::run) {
 }
 
 TEST(ignores_large_objects_that_enter_and_leave, Each::run) {
-  for (const char* settings : {"", "track=false", "output=overlay", "async-depth=2"})
+  for (const char* settings : {"", "track=false", "output=overlay"})
     for (const auto& [x, y] : {std::pair(8, 0), {-8, 0}, {0, 8}, {0, -8}})
       for (bool large : {true, false}) {
         at(settings + std::string(large ? " large" : " small"));

@@ -146,7 +146,8 @@ class Readme(Case):
         class Parts:
             frames = fps = up = motion = objects = reconnects = connected = written_clips = failures = 0
             name, events = "door", dict.fromkeys(
-                ("begin", "end", "enter", "leave", "cross", "light", "scene", "moves", "moved", *config.CONDITIONS), 0)
+                ("begin", "end", "enter", "leave", "cross", "stopped", "moving", "removed", "light", "scene", "moves",
+                 "moved", *config.CONDITIONS), 0)
             settings, conditions = config.Camera(uri="test", watch=True), ()
 
         Parts.recorder, Parts.pace, Parts.dropped = Parts, Parts, {"encoded": 0, "decoded": 0}

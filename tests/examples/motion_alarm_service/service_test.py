@@ -292,6 +292,21 @@ class Units(unittest.TestCase):
                     found = each.get_buffer().extract_dup(0, each.get_buffer().get_size())
                     self.assertEqual({0: 320 * 240 - size * size, 200: size * size}, dict(collections.Counter(found)))
 
+    def test_an_object_that_stops_is_reported(self):
+        """And one that moves again, and the place of something that was taken away."""
+        told = []
+        boxes = [(10 + 4 * n, 100, 40, 40) for n in range(30)]
+        boxes += [boxes[-1]] * 40 + [(126 + 4 * n, 100, 40, 40) for n in range(1, 30)]
+        door = self.play(listener(event=lambda _, line: told.append(line)), {"still-time": 0.6, "gap": 0.1}, boxes)
+        door.stop()
+        door.join(HANGS)
+        names = [line["event"] for line in told]
+        self.assertEqual(["begin", "enter", "stopped", "moving", "leave", "end"], names)
+        stopped = told[2]
+        self.assertEqual(told[1]["id"], stopped["id"])
+        self.assertAlmostEqual(stopped["time"] - stopped["since"], 0.6, delta=0.2)
+        self.assertEqual(1, door.events["stopped"])
+
     def test_snapshots_are_not_too_many(self):
         sent, now = [], [0.0]
         each = best_view.BestView(sent.append, lambda: now[0])
