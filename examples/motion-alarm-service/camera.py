@@ -98,6 +98,10 @@ class Camera(Supervised):
         facts = clip_facts.facts_of(path) if path is not None and os.path.isfile(path) else None
         return facts.missing(self.last_pts / Gst.SECOND) if facts and self.last_pts != Gst.CLOCK_TIME_NONE else ""
 
+    def switch(self, on):
+        super().switch(on)
+        self.listener.state(self)
+
     def setting(self, text):
         return f"[camera.{self.name}.cudadiff]: {text}"
 

@@ -7,6 +7,7 @@ import json
 
 from config import CONDITIONS, identifier, slug
 
+WITHOUT_FRAMES = "connection", "enabled", "problem", "snapshot"
 LONGEST = 255  # maximum number of characters of a state in Home Assistant
 
 
@@ -15,6 +16,7 @@ def states(topic: str, camera) -> dict[str, str]:
     base = f"{topic}/{camera.name}"
     found = {
         f"{base}/status": "online" if camera.up else "offline",
+        f"{base}/enabled": "ON" if camera.enabled else "OFF",
         f"{base}/problem": camera.trouble[:LONGEST] or "none",
         f"{base}/motion": "ON" if camera.motion else "OFF",
         f"{base}/objects": str(camera.objects),
@@ -24,6 +26,11 @@ def states(topic: str, camera) -> dict[str, str]:
     for condition in CONDITIONS if camera.settings.watch else ():
         found[f"{base}/watch/{condition}"] = "ON" if condition in camera.conditions else "OFF"
     return found
+
+
+def command_topic(topic: str, camera: str) -> str:
+    """The topic whose payload, ON or OFF, switches a camera. camera: its name, or + for all."""
+    return f"{topic}/{camera}/enabled/set"
 
 
 def entities(topic: str, camera):
@@ -56,6 +63,13 @@ def entities(topic: str, camera):
         "entity_category": "diagnostic",
         "state_topic": f"{base}/problem",
     }
+    yield "switch", "enabled", {
+        "name": "Enabled",
+        "icon": "mdi:cctv",
+        "state_topic": f"{base}/enabled",
+        "command_topic": command_topic(topic, camera.name),
+        "retain": True,
+    }
     yield "binary_sensor", "connection", {
         "name": "Connection",
         "device_class": "connectivity",
@@ -68,7 +82,7 @@ def entities(topic: str, camera):
 
 def discovery(prefix: str, topic: str, cameras) -> dict[str, str]:
     """Home Assistant's discovery: topic → JSON. An entity is available while the service runs and frames arrive from
-    the camera. The connection, the problem and the last snapshot do not need frames."""
+    the camera. The entities in WITHOUT_FRAMES do not need frames."""
     node, messages = identifier(topic), {}
     for camera in cameras:
         device = {
@@ -79,7 +93,7 @@ def discovery(prefix: str, topic: str, cameras) -> dict[str, str]:
         }
         for component, entity, keys in entities(topic, camera):
             available = [f"{topic}/status"] + (
-                [f"{topic}/{camera.name}/status"] if entity not in ("connection", "problem", "snapshot") else []
+                [f"{topic}/{camera.name}/status"] if entity not in WITHOUT_FRAMES else []
             )
             payload = {
                 "unique_id": f"{node}_{camera.name}_{entity}",

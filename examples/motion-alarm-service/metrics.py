@@ -23,6 +23,7 @@ class Collector:
             (CounterMetricFamily, "frames", "Frames that cudadiff has analysed.", lambda camera: camera.frames),
             (GaugeMetricFamily, "fps", "Frames in the last second.", lambda camera: camera.fps),
             (GaugeMetricFamily, "up", "Whether frames arrive.", lambda camera: camera.up),
+            (GaugeMetricFamily, "enabled", "Whether it is switched on.", lambda camera: camera.enabled),
             (GaugeMetricFamily, "motion", "Whether there is motion.", lambda camera: camera.motion),
             (
                 GaugeMetricFamily,

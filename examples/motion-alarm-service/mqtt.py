@@ -31,6 +31,7 @@ class Publisher:
         if paho is None:
             raise Failure("[mqtt] needs python3-paho-mqtt, which is not installed")
         self.settings, self.encoder = settings, encoder
+        self.commands = {}  # topic → the camera that it switches
         self.retained = {}  # topic → payload: the states, the snapshots and the discovery
         self.lock = threading.RLock()  # keeps the order in which states are published
         self.connected = self.stopping = self.full = False
@@ -64,6 +65,7 @@ class Publisher:
         return "/".join([self.settings.topic, *names])
 
     def start(self, cameras):
+        self.commands = {discovery.command_topic(self.settings.topic, camera.name): camera for camera in cameras}
         self.put(self.topic("status"), "online")
         if self.settings.discovery:
             for topic, payload in discovery.discovery(self.settings.discovery, self.settings.topic, cameras).items():
@@ -146,6 +148,7 @@ class Publisher:
             return
         log.info("mqtt: connected to %s:%d", self.settings.host, self.settings.port)
         self.connected = True
+        client.subscribe(discovery.command_topic(self.settings.topic, "+"), qos=1)
         if self.settings.discovery:
             client.subscribe(f"{self.settings.discovery}/+/{identifier(self.settings.topic)}/+/config")
         with self.lock:
@@ -158,6 +161,15 @@ class Publisher:
         self.connected = False
 
     def on_message(self, client, _, message):
-        """Removes the discovery of cameras and zones that are no longer in the configuration."""
-        if message.retain and message.payload and message.topic not in self.retained:
+        """Switches a camera. Removes the discovery of cameras and zones that are no longer in the configuration."""
+        if message.topic.endswith("/enabled/set"):
+            self.command(message.topic, message.payload)
+        elif message.retain and message.payload and message.topic not in self.retained:
             client.publish(message.topic, b"", qos=0, retain=True)
+
+    def command(self, topic, payload):
+        camera, on = self.commands.get(topic), {b"ON": True, b"OFF": False}.get(payload)
+        if camera and on is not None:
+            camera.switch(on)
+        elif payload:  # an empty one only removes a retained command
+            log.warning("mqtt: %s: %s", topic, "the payload must be ON or OFF" if camera else "there is no such camera")

@@ -43,7 +43,8 @@ RING = 64 * 2**20  # maximum bytes of frames in a ring; twice as many may wait f
 AGAIN = 10  # seconds after a failed clip until the next one may begin
 LEAST = 2**15  # minimum number of bytes of an unfinished clip that has frames
 
-Facts = collections.namedtuple("Facts", "codec sounds")  # the data of a stream that clips_of_events.write() needs
+# The data of a stream that clips_of_events.write() needs.
+Facts = collections.namedtuple("Facts", "codec sounds rate", defaults=((), None))
 
 
 def codec_of(caps) -> str:
@@ -129,7 +130,7 @@ class Clip(threading.Thread):
         with file:
             try:
                 muxer = clips_of_events.FORMATS[codec_of(self.caps)][1]
-                samples, facts = ((0, sample) for sample in self.samples()), Facts(codec_of(self.caps), ())
+                samples, facts = ((0, sample) for sample in self.samples()), Facts(codec_of(self.caps))
                 written = clips_of_events.write(samples, facts, file.stream, SAFE.get(muxer, muxer))
                 if not written:
                     reason = "a clip has no frames"

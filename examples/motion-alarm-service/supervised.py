@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Pipelines that are kept running. Each one has a thread, which rebuilds the pipeline if it fails, ends or outputs no
-frame for a while."""
+frame for a while, unless it is switched off."""
 
 import logging
 import random
@@ -59,7 +59,8 @@ class Supervised(threading.Thread):
     def __init__(self, name: str, reconnect):
         super().__init__(name=name, daemon=True)
         self.reconnect, self.backoff = reconnect, Backoff(reconnect.first, reconnect.most)
-        self.stopping = threading.Event()
+        self.stopping, self.enabled = threading.Event(), True
+        self.changed = threading.Event()  # `stopping` or `enabled` changed
         self.frames = self.reconnects = 0  # since the start of the service
         self.fps, self.up = 0.0, False  # up: frames arrive
         self.problem = ""  # why no frames arrive, and what a person can do; without secrets
@@ -112,9 +113,26 @@ class Supervised(threading.Thread):
 
     def stop(self):
         self.stopping.set()
+        self.changed.set()
+
+    def switch(self, on: bool):
+        """Stops the pipeline until it is switched on again. Returns immediately."""
+        if on != self.enabled:
+            self.enabled = on
+            self.changed.set()
 
     def run(self):
-        while not self.stopping.is_set():
+        while True:
+            self.changed.clear()  # before `stopping` and `enabled` are read
+            if self.stopping.is_set():
+                break
+            if not self.enabled:
+                self.problem = "switched off"
+                log.info("%s: %s", self.name, self.problem)
+                self.lost()
+                self.changed.wait()
+                self.problem = ""
+                continue
             what = "lost"
             try:
                 reason = self.play()
@@ -125,16 +143,19 @@ class Supervised(threading.Thread):
             except Exception as error:  # an error in this program must not end the watch over a camera
                 reason = f"{type(error).__name__}: {error}"
             ran, self.up, self.fps = self.last_frame - self.first_frame if self.up else 0, False, 0.0
-            if not self.stopping.is_set():
+            if self.running():
                 self.problem = self.hide(f"{what}: {reason}")
             self.lost()
-            if self.stopping.is_set():
-                break
+            if not self.running():
+                continue
             # Without a restart of the service, only a change of the picture size can correct a wrong setting.
             delay = self.reconnect.most if what != "lost" else self.backoff.after(ran)
             log.warning("%s: %s; the next attempt is in %.1f s", self.name, self.problem, delay)
-            self.stopping.wait(delay)
-            self.reconnects += not self.stopping.is_set()
+            self.changed.wait(delay)
+            self.reconnects += self.running()
+
+    def running(self) -> bool:
+        return self.enabled and not self.stopping.is_set()
 
     def why(self, message) -> str:
         """A sentence about the message with which a pipeline ended; None: it was silent for too long. Raises Wrong."""
@@ -161,7 +182,7 @@ class Supervised(threading.Thread):
             if pipeline.set_state(Gst.State.PAUSED) == Gst.StateChangeReturn.NO_PREROLL:
                 self.is_live(pipeline)
             pipeline.set_state(Gst.State.PLAYING)
-            while not self.stopping.is_set():
+            while self.running():
                 message = bus.timed_pop_filtered(Gst.SECOND // 10, ends)
                 self.look()
                 if message:

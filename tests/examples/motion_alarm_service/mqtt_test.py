@@ -36,7 +36,8 @@ class Mqtt(Case):
                     if topic.startswith("homeassistant/")}
         self.assertEqual({f"homeassistant/{kind}/cudavision/door_{name}/config" for kind, names in {
             "binary_sensor": ("motion", "zone_left_side", "zone_right", "connection"),
-            "sensor": ("objects", "problem"), "image": ("snapshot",)}.items() for name in names}, set(entities))
+            "sensor": ("objects", "problem"), "image": ("snapshot",), "switch": ("enabled",)}.items()
+            for name in names}, set(entities))
         self.assertEqual(len(entities), len({entity["unique_id"] for entity in entities.values()}))
         for topic, entity in entities.items():
             component = topic.split("/")[1]
@@ -101,6 +102,40 @@ class Mqtt(Case):
         states = {topic: payload for topic, payload in found.last.items() if not topic.endswith("/event")}
         wait_for("the retained states", lambda: late.last == states)
         self.assertTrue(all(retained for _, _, retained in late.messages))
+
+    def test_a_camera_is_switched(self):
+        broker = self.broker()
+        found, service = self.subscriber(broker), self.service(camera(broker.port))
+        command = "cudavision/door/enabled/set"
+
+        def publish(payload, topic=command, retain=False):
+            found.client.publish(topic, payload, qos=1, retain=retain)
+
+        wait_for("motion", lambda: found.last.get("cudavision/door/motion") == b"ON")
+        found.expect("cudavision/door/enabled", b"ON")
+        publish("OFF")
+        for topic, payload in (("enabled", b"OFF"), ("status", b"offline"), ("problem", b"switched off"),
+                               ("motion", b"OFF"), ("objects", b"0")):
+            found.expect(f"cudavision/door/{topic}", payload)
+        for name, other in (("begin", "end"), ("enter", "leave")):
+            counts = [sum(event["event"] == each for event in found.events("door")) for each in (name, other)]
+            self.assertEqual(counts[0], counts[1], name)
+        self.assertEqual((0, 0), tuple(service.metrics()[f"camera_{name}", "door"] for name in ("up", "enabled")))
+        publish("off")  # neither ON nor OFF
+        wait_for("a warning", lambda: f"{command}: the payload must be ON or OFF" in service.log)
+        publish("ON", "cudavision/gate/enabled/set")
+        wait_for("another one", lambda: "gate/enabled/set: there is no such camera" in service.log)
+        publish("ON")
+        for topic, payload in (("enabled", b"ON"), ("status", b"online"), ("problem", b"none"), ("motion", b"ON")):
+            found.expect(f"cudavision/door/{topic}", payload)
+        self.assertEqual(0, service.metrics()["camera_reconnects_total", "door"])
+        # A retained command also applies to the next start of the service.
+        publish("OFF", retain=True)
+        found.expect("cudavision/door/problem", b"switched off")
+        self.assertEqual(0, service.stop())
+        service = self.service(camera(broker.port))
+        wait_for("off again", lambda: service.metrics()["camera_enabled", "door"] == 0)
+        found.expect("cudavision/door/status", b"offline")
 
     def test_last_will(self):
         broker = self.broker()

@@ -144,7 +144,7 @@ class Readme(Case):
 
     def test_table_of_the_metrics(self):
         class Parts:
-            frames = fps = up = motion = objects = reconnects = connected = written_clips = failures = 0
+            frames = fps = up = enabled = motion = objects = reconnects = connected = written_clips = failures = 0
             name, events = "door", dict.fromkeys(
                 ("begin", "end", "enter", "leave", "cross", "stopped", "moving", "removed", "light", "scene", "moves",
                  "moved", *config.CONDITIONS), 0)

@@ -182,6 +182,40 @@ class Units(unittest.TestCase):
         few.join(HANGS)
         self.assertFalse(few.is_alive() or few.up)
 
+    def test_a_pipeline_is_switched(self):
+        """It stops while it plays, and while it waits for the next attempt; each time, it can be switched on or end."""
+        description = "videotestsrc is-live=true ! fakesink name=sink signal-handoffs=true"
+
+        class One(supervised.Supervised):
+            def build(self):
+                pipeline = common.parse(description)
+                pipeline.get_by_name("sink").connect("handoff", lambda *_: self.seen())
+                return pipeline
+
+            def drain(self, pipeline):
+                pipeline.send_event(common.Gst.Event.new_eos())
+
+        one = One("one", config.Reconnect(first=FOREVER, most=FOREVER))
+        one.start()
+        self.addCleanup(one.stop)
+        for _ in range(2):
+            wait_for("frames", lambda: one.up and not one.problem)
+            one.switch(False)
+            wait_for("it is off", lambda: not one.up and one.problem == "switched off")
+            one.switch(True)
+        wait_for("frames", lambda: one.up)
+        one.switch(False)
+        wait_for("it is off", lambda: not one.up)
+        description = "no-such-element"
+        one.switch(True)
+        wait_for("it waits", lambda: "no-such-element" in one.problem)
+        one.switch(False)
+        wait_for("it is off while it waits", lambda: one.problem == "switched off")
+        one.stop()
+        one.join(HANGS)
+        self.assertFalse(one.is_alive())
+        self.assertEqual(0, one.reconnects)
+
     def push(self, told_to, pictures, size, rate, waits=True, cudadiff=(), **settings):
         """Plays pictures (GRAY8) through a camera with these settings. With `waits`, each frame is sent after the
         camera has counted the previous one. Returns the camera, which continues."""
@@ -349,10 +383,11 @@ class Units(unittest.TestCase):
     def test_names_of_topics(self):
         door = config.Camera(uri="test", key="door", cudadiff={"zones": "way in: 0,0 1,1 2,0; a/b: 0,0 1,1 2,0"})
         self.assertEqual(["way in", "a/b"], door.zones)
-        state = collections.namedtuple("State", "name up trouble motion objects settings occupied")(
-            "door", True, "", False, 2, door, lambda zone: zone == "a/b")
-        self.assertEqual({"home/x/door/status": "online", "home/x/door/problem": "none", "home/x/door/motion": "OFF",
-                          "home/x/door/objects": "2", "home/x/door/zone/way_in": "OFF", "home/x/door/zone/a_b": "ON"},
+        state = collections.namedtuple("State", "name up enabled trouble motion objects settings occupied")(
+            "door", True, True, "", False, 2, door, lambda zone: zone == "a/b")
+        self.assertEqual({"home/x/door/status": "online", "home/x/door/enabled": "ON", "home/x/door/problem": "none",
+                          "home/x/door/motion": "OFF", "home/x/door/objects": "2", "home/x/door/zone/way_in": "OFF",
+                          "home/x/door/zone/a_b": "ON"},
                          discovery.states("home/x", state))
         self.assertIn("homeassistant/binary_sensor/home_2f_x/door_zone_a_b/config",
                       discovery.discovery("homeassistant", "home/x", [state]))
