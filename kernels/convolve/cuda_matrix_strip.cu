@@ -7,7 +7,7 @@
 //   |<-- 128 pixels -->|
 //   +------------------+--------- … -+ -         a block: strip_warps warps side by side. In each step, for a group
 //   | warp 0           | warp 1      | |         of rows:
-//   | K − 1 rows of    |             | job.rows    1. wait for the rows, which are copied to shared memory in advance
+//   | K − 1 rows of    |             | place.rows  1. wait for the rows, which are copied to shared memory in advance
 //   | sums, registers  |             | |              (kernels/cuda/row_ring.cuh)
 //   |                  |             | |           2. multiply each row by each of the K rows of weights
 //   |                  |             | |              (cuda_matrix.cuh); add to K rows of sums; the oldest row is
@@ -69,7 +69,8 @@ __device__ __forceinline__ std::uint32_t to_bytes(float a, float b, float c, flo
   return bytes;
 }
 
-/// The weights and sums of a warp, in registers: C channels of a set, K × K weights.
+/// The weights and sums of a warp, in registers: C channels of a set, K × K weights. `kind`: see Matrix in
+/// cuda_schedule.hpp.
 template <int C, int K, Matrix kind>
 struct StripSums {
   static constexpr int sets = kind == Matrix::gradient ? 2 : 1, parts = kind == Matrix::single ? 1 : 2;

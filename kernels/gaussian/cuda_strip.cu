@@ -9,11 +9,14 @@
 //    1     y +  8 … y + 23               group 0   group 1       group 4          y      … y + 15     fill the ring
 //    2     y + 24 … y + 39               group 2   group 1       group 5          y + 16 … y + 31
 //
-//   tile   (shared memory, RowRing)   groups of rows: of the window, and the next groups, which are being copied
-//   ring   (registers)                row sums
+//   tile   (shared memory; `rows`, a RowRing)   groups of rows: of the window, and the next groups, which are being
+//                                               copied. The first groups_ahead groups are copied before step 0
+//   ring   (registers; in Samples and Pixels)   row sums of the last GY groups
 //
 //   across: out[x][row] = Σ A[x][k] · in[k][row], 16 elements × 8 rows per product, from GX groups of 16 elements
 //   down:   out[y][x] = Σ B[y][k] · rows[k][x], 16 rows × 8 elements per product, from the GY groups of 16 rows in it
+//   GX, GY: window_groups_x and window_groups_y of the KernelShape (cuda_schedule.hpp, which also explains `lead` and
+//           `reach`). A and B are in cuda_bands.cuh
 //
 //   elements: samples of any format (cuda_samples.cuh), or pixels of four bytes, which need fewer products
 //             (cuda_pixels.cuh)

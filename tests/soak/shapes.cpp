@@ -6,6 +6,7 @@
 namespace cudavision::soak {
 
 const Kind& kind(const std::string& name) {
+  // A kind that no row of shapes() names is never run.
   static const std::vector<Kind> kinds{
       {"gaussian",
        "cudagaussian",
