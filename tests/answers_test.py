@@ -66,17 +66,20 @@ def write_png(path, pixels):
                      chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
-def messages_of(pipeline):
-    """The element messages of a pipeline that runs to its end."""
-    pipeline = Gst.parse_launch(pipeline)
-    pipeline.set_state(Gst.State.PLAYING)
+def messages_of(description):
+    """The element messages of a pipeline that runs to its end. GStreamer can lose the end of a stream that comes within
+    milliseconds of its start, so a pipeline that does not end has more attempts."""
     kinds = Gst.MessageType.ELEMENT | Gst.MessageType.EOS | Gst.MessageType.ERROR | Gst.MessageType.WARNING
-    found = []
-    while message := pipeline.get_bus().timed_pop_filtered(100 * Gst.SECOND, kinds):
-        if message.type != Gst.MessageType.ELEMENT:
+    for _ in range(4):
+        pipeline, found = Gst.parse_launch(description), []
+        pipeline.set_state(Gst.State.PLAYING)
+        while message := pipeline.get_bus().timed_pop_filtered(30 * Gst.SECOND, kinds):
+            if message.type != Gst.MessageType.ELEMENT:
+                break
+            found.append(message.get_structure())
+        pipeline.set_state(Gst.State.NULL)
+        if message:
             break
-        found.append(message.get_structure())
-    pipeline.set_state(Gst.State.NULL)
     if not message or message.type != Gst.MessageType.EOS:
         raise AssertionError(f"the pipeline did not end: {message and message.get_structure()}")
     return found
