@@ -16,7 +16,7 @@ from PIL import Image
 
 docs = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(docs.parent / 'tests' / 'bench'))
-import motion_quality  # noqa: E402
+import motion_run  # noqa: E402
 import motion_scenes  # noqa: E402
 
 SIZE = 192, 144  # of a panel
@@ -38,14 +38,13 @@ def save(name, rows):
 def draw_scene(name, media):
     """A frame of a scene, and the masks of cudadiff with its defaults, with reference=mog2 and with preset=outdoor."""
     settings = ('', 'reference=mog2', 'preset=outdoor')
-    detectors = [motion_quality.CudaDiff((384, 288), properties, 'auto') for properties in settings]
+    detectors = [motion_run.CudaDiff((384, 288), properties, 'auto') for properties in settings]
     for number, frame in enumerate(motion_scenes.scene(name, 1, media)):
-        for detector in detectors:
-            detector.apply(cv2.cvtColor(frame.picture, cv2.COLOR_BGR2YUV_I420), frame.picture)
+        yuv, picture = motion_run.to_i420(frame.picture)
+        found = [detector.apply(yuv, picture) for detector in detectors]
         if number == FRAMES[name]:
             break
-    masks = [cv2.cvtColor(detector.results()[-1][0].astype(np.uint8) * 255, cv2.COLOR_GRAY2BGR)
-             for detector in detectors]
+    masks = [cv2.cvtColor(mask.astype(np.uint8) * 255, cv2.COLOR_GRAY2BGR) for mask in found]
     save(name, [[frame.picture] + masks])
 
 
@@ -59,7 +58,7 @@ def draw_hidden(path):
     save('privacy', [panels[:4], panels[4:8]])
 
 
-motion_quality.Gst.init(None)
+motion_run.Gst.init(None)
 for scene in FRAMES:
     draw_scene(scene, sys.argv[1])
 draw_hidden(sys.argv[2])
