@@ -44,6 +44,8 @@ def draw_scene(name, media):
         found = [detector.apply(yuv, picture) for detector in detectors]
         if number == FRAMES[name]:
             break
+    for detector in detectors:
+        detector.close()
     masks = [cv2.cvtColor(mask.astype(np.uint8) * 255, cv2.COLOR_GRAY2BGR) for mask in found]
     save(name, [[frame.picture] + masks])
 
