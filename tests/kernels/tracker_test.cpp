@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <random>
@@ -171,6 +172,28 @@ TEST(Visits, CrossOnlyByMoving) {
     EXPECT_EQ(crossings({{130, 40, 25}, {135, 60, 25}, {128, 80, 25}, {160, 40, 25}}, flip), "forth ")
         << "swings an arm to the rear";
     EXPECT_EQ(crossings({{130, 40, 25}, {125, 70, 25}, {170, 40, 25}}, flip), "forth ") << "half a width later";
+  }
+}
+
+/// The same across a horizontal and an oblique line, for objects that move down or up: the foot is at one end of the
+/// box.
+TEST(Visits, CrossLinesOfAnyDirection) {
+  for (const int right : {160, 180}) {
+    const Places places{{}, {{{100, 160}, {220, right}}}};
+    const auto crossings = [&](const std::vector<std::array<int, 3>>& steps) {  // top, height, speed
+      Visits visits;
+      std::vector<ObjectEvent> events, crosses;
+      for (const auto& [top, height, speed] : steps)
+        visits.seen({1, {110, top, 30, height}, 0, {}, 0, double(speed)}, {places, 0, 4}, {}, events);
+      for (const ObjectEvent& event : events)
+        if (event.kind == ObjectEvent::Kind::cross) crosses.push_back(event);
+      return text_of(crosses);
+    };
+    EXPECT_EQ(crossings({{100, 40, 20}, {130, 40, 20}}), "cross 0 right; ");
+    EXPECT_EQ(crossings({{150, 40, -20}, {100, 40, -20}}), "cross 0 left; ");
+    EXPECT_EQ(crossings({{100, 40, -20}, {130, 40, -20}}), "") << "it moves up";
+    EXPECT_EQ(crossings({{100, 40, 20}, {95, 77, 20}}), "") << "its upper end moves up";
+    EXPECT_EQ(crossings({{100, 40, 20}, {95, 77, 20}, {150, 40, 20}}), "cross 0 right; ");
   }
 }
 
