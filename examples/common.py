@@ -40,9 +40,8 @@ import troubles  # noqa: E402
 
 # Events of cudadiff about the light or the camera. They are posted in addition to the message of their frame.
 CAMERA_EVENTS = ("light", "scene", "moves", "moved")
-OBJECT_EVENTS = ("enter", "leave", "cross", "stopped", "moving", "removed")
-
-
+# What begins, ends or changes: all events of cudadiff except those that describe a single frame.
+CHANGES = ("begin", "end", "enter", "leave", "cross", "stopped", "moving", "removed", *CAMERA_EVENTS)
 # Sound is not decoded, and a file without video is an error.
 DECODER = "uridecodebin caps=video/x-raw(ANY) expose-all-streams=false"
 HIDDEN = ".cudavision-"  # start of the names of unfinished files
@@ -57,6 +56,11 @@ class Failure(Exception):
 class Parser(argparse.ArgumentParser):
     def error(self, message):
         self.exit(2, f"{self.prog}: {message}; see --help\n")
+
+    def check_matroska(self, name):
+        """Ends the program if the name of a Matroska file promises another format."""
+        if pathlib.Path(name).suffix.lower() in ".avi .jpeg .jpg .m4v .mov .mp4 .png .ts .webm".split():
+            self.error(f"{name} would be Matroska: choose a name that ends in .mkv")
 
 
 def number(kind, least, most=1e9, above=False):

@@ -405,7 +405,7 @@ case $1 in
     fails 1 "$lapse" "$work/the \"names\"" "$work/out.mkv"
     fails 2 "$lapse" "$work/in.mkv" "$work/out.mkv" 0.5
     fails 2 "$lapse" "$work/in.mkv" "$work/out.mkv" 16 no-such=1
-    fails 2 "$lapse" "$work/in.mkv" "$work/out.MP4"
+    for ending in MP4 jpg png; do fails 2 "$lapse" "$work/in.mkv" "$work/out.$ending"; done
     FOLDER='' check_names "$lapse" "$work/in.mkv"  # it accepts a folder
     ;;
   cross-fade.py)

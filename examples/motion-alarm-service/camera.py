@@ -175,7 +175,7 @@ class Camera(Supervised):
         if event.get_name() != "cudadiff":
             return
         name = event.get_value("event")
-        if name not in ("begin", "end", *common.OBJECT_EVENTS, *common.CAMERA_EVENTS):
+        if name not in common.CHANGES:
             return
         # The frame has not reached the appsink yet, but listeners that receive an event must know that the camera is
         # connected.

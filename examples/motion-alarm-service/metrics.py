@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Prometheus metrics over HTTP, with prometheus_client. They are read from the cameras on each request."""
 
-from common import CAMERA_EVENTS, OBJECT_EVENTS, Failure
+from common import CHANGES, Failure
 from config import CONDITIONS
 
 try:
@@ -52,7 +52,7 @@ class Collector:
         events = CounterMetricFamily("cudavision_camera_events", "Events by name.", labels=["camera", "event"])
         for camera in self.cameras:
             watched = CONDITIONS if camera.settings.watch else ()
-            for name in ("begin", "end", *OBJECT_EVENTS, *CAMERA_EVENTS, *watched):
+            for name in (*CHANGES, *watched):
                 events.add_metric([camera.name, name], camera.events[name])
         yield events
         watch = GaugeMetricFamily(

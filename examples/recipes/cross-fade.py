@@ -28,8 +28,7 @@ def run():
     parser.add_argument("start", nargs="?", default="1", type=nanoseconds, help="seconds from A's start to B's (1)")
     parser.add_argument("seconds", nargs="?", default="1", type=nanoseconds, help="seconds that B takes to cover A (1)")
     args = parser.parse_args()
-    if pathlib.Path(args.out).suffix.lower() in ".avi .jpeg .jpg .m4v .mov .mp4 .png .ts .webm".split():
-        parser.error(f"{args.out} would be Matroska: choose a name that ends in .mkv")
+    parser.check_matroska(args.out)
     size = "width=1280,height=720"
     pipeline = common.parse(f"""
         cudablend name=mix background=black ! video/x-raw,format=I420,{size} ! queue ! jpegenc quality=90

@@ -110,8 +110,7 @@ def run():
     parser.add_argument("settings", nargs="*", metavar="PROPERTY=VALUE",
                         help="properties of cudadiff (preset=outdoor gap=1 track=false)")
     args = parser.parse_args()
-    if pathlib.Path(args.out).suffix.lower() in (".avi", ".m4v", ".mov", ".mp4", ".ts", ".webm"):
-        parser.error(f"{args.out} would be Matroska: choose a name that ends in .mkv")
+    parser.check_matroska(args.out)
     settings = ["preset=outdoor", "gap=1", "track=false", *args.settings]
     diff = common.parse("cudadiff name=diff ! fakesink").get_by_name("diff")
     for text in settings:
